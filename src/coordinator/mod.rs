@@ -1,0 +1,3 @@
+//! The coordinators, each a `Machine` over a led partition.
+
+pub mod group;

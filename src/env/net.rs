@@ -1,0 +1,153 @@
+//! The network door: a listener in two steps (bind, then listen) and a byte stream.
+
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// How sockets are made. The simulated side hands out in-memory streams ([`Stream::pair`]).
+#[derive(Clone, Default)]
+pub struct Net {
+    /// Accept queue of each listener (`socket.listen.backlog.size`).
+    pub backlog: u32,
+}
+
+/// An address that is taken but does not accept yet: the port is known, clients are refused.
+pub struct Bound {
+    socket: Socket,
+    backlog: u32,
+}
+
+impl Net {
+    /// Takes `address` (port 0: a free one).
+    ///
+    /// # Errors
+    /// What the system says, `AddrInUse` above all.
+    pub fn bind(&self, address: SocketAddr) -> io::Result<Bound> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.set_nonblocking(true)?;
+        Ok(Bound { socket, backlog: self.backlog })
+    }
+}
+
+impl Bound {
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("not an IP address"))
+    }
+
+    /// Opens the port; from here on a client that connects is served.
+    ///
+    /// # Errors
+    /// What the system says: `AddrInUse` when another listener was faster.
+    pub fn listen(self) -> io::Result<Listener> {
+        self.socket.listen(self.backlog.min(i32::MAX as u32) as i32)?;
+        TcpListener::from_std(self.socket.into()).map(Listener)
+    }
+}
+
+/// An open port.
+pub struct Listener(TcpListener);
+
+impl Listener {
+    /// The next connection, with `TCP_NODELAY` set, and the peer's address.
+    ///
+    /// # Errors
+    /// What the system says; `EMFILE` and the like pass, so the caller waits and goes on.
+    pub async fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
+        let (stream, peer) = self.0.accept().await?;
+        stream.set_nodelay(true)?;
+        Ok((Stream::Tcp(stream), peer))
+    }
+
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// A connection's bytes.
+pub enum Stream {
+    Tcp(TcpStream),
+    Simulated(DuplexStream),
+}
+
+impl Stream {
+    /// Two ends of an in-memory connection with `buffer` bytes each way.
+    pub fn pair(buffer: usize) -> (Self, Self) {
+        let (a, b) = tokio::io::duplex(buffer);
+        (Self::Simulated(a), Self::Simulated(b))
+    }
+
+    /// The socket, where there is one (for `sendfile`).
+    pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(stream) => Some(stream.as_fd()),
+            Self::Simulated(_) => None,
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Simulated(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Simulated(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Self::Simulated(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        matches!(self, Self::Tcp(_))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Simulated(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Simulated(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
