@@ -28,7 +28,7 @@ impl Random {
 
     /// Uniform in `0..bound`; `bound` must not be 0.
     pub fn below(&self, bound: u64) -> u64 {
-        (u128::from(self.next_u64()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A random UUID, version 4.
