@@ -19,3 +19,6 @@ pub mod replica;
 pub mod security;
 pub mod storage;
 pub mod telemetry;
+
+#[cfg(test)]
+mod tidy;
