@@ -17,6 +17,13 @@ pub struct JournalRecord {
     pub value: Option<Bytes>,
 }
 
+impl JournalRecord {
+    /// Key and value, without what the batch adds around them (at most 30 bytes).
+    pub fn size_bytes(&self) -> usize {
+        self.key.as_ref().map_or(0, Bytes::len) + self.value.as_ref().map_or(0, Bytes::len)
+    }
+}
+
 /// Which kind of batch a record stands in (TxnOffsetCommit and end markers reach
 /// `__consumer_offsets` as the second and third kind).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +67,14 @@ pub struct Batch {
     pub timestamp_ms: i64,
 }
 
+impl Batch {
+    /// An upper bound of the batch on disk: 61 bytes of header, at most 30 around each record.
+    pub fn size_bytes(&self) -> usize {
+        let records = self.records.iter();
+        61 + records.map(|record| record.size_bytes() + 30).sum::<usize>()
+    }
+}
+
 /// A record read back, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadEntry {
@@ -93,6 +108,10 @@ pub enum JournalError {
     NotLeader { asked: i32 },
     #[error("the journal ends at {found}, the decision was made at {expected}")]
     Moved { expected: Offset, found: Offset },
+    #[error("a batch of {found} records, at most {most} are allowed")]
+    TooManyRecords { found: usize, most: usize },
+    #[error("a batch of {size_bytes} bytes, at most {most_bytes} are allowed")]
+    TooLarge { size_bytes: usize, most_bytes: usize },
     #[error("storage: {0}")]
     Storage(String),
 }
@@ -135,4 +154,19 @@ pub trait Journal: Send + Sync + 'static {
     /// # Errors
     /// [`JournalError::Storage`].
     fn read(&self, from: Offset, bytes_max: usize) -> Result<Vec<ReadEntry>, JournalError>;
+}
+
+/// Receives what the metadata quorum commits, on every node that is a member of it. Called by one
+/// task, in order, and never beside itself; must not block.
+pub trait CommitSink: Send + Sync + 'static {
+    /// The next committed entries; told before [`Journal::committed`] passes them.
+    fn committed(&self, entries: &[ReadEntry]);
+
+    /// The whole state after the last entry told, as records that make it from nothing.
+    fn snapshot(&self) -> Vec<JournalRecord>;
+
+    /// Replaces the state by what these records make from nothing: that of the journal up to
+    /// `end` (exclusive). Told at the start when there is a snapshot, and when this node was too
+    /// far behind.
+    fn install(&self, records: &[JournalRecord], end: Offset);
 }

@@ -4,15 +4,23 @@
 //! Invariant: the replicated state changes in [`Machine::replay`] only, in journal order.
 
 mod decision;
+mod driver;
 mod journal;
+#[cfg(test)]
+pub(crate) mod laws;
+mod leading;
+mod runtime;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt::Debug;
 
 pub use decision::{Decision, Draft, Ticket};
 pub use journal::{
-    Batch, Entry, EntryKind, Journal, JournalError, JournalRecord, Leadership, NotReady, Position,
-    ReadEntry,
+    Batch, CommitSink, Entry, EntryKind, Journal, JournalError, JournalRecord, Leadership,
+    NotReady, Position, ReadEntry,
 };
+pub use runtime::{AskError, Asked, OnEffect, Origin, Runtime, RuntimeState};
 
 use crate::env::Instant;
 
