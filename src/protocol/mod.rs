@@ -1,1 +1,2 @@
 //! (room to be built)
+pub mod batch;
