@@ -1,0 +1,152 @@
+//! The configuration of the node: one family of keys per file, read together into
+//! [`BrokerConfig`].
+
+mod group;
+mod log;
+mod network;
+mod node;
+mod ottla;
+mod topics;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use group::GroupKeys;
+pub use log::LogKeys;
+pub use network::NetworkKeys;
+pub use node::NodeKeys;
+pub use ottla::OttlaKeys;
+pub use topics::TopicKeys;
+
+use super::error::ConfigError;
+use super::key::{Dynamic, Key};
+use super::listeners::Listeners;
+use super::source::Statics;
+use super::table::Texts;
+use super::topic::{self, TopicConfig};
+
+/// Every value that this node runs by, dynamic ones included. Immutable: a change makes a new one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BrokerConfig {
+    pub node: NodeKeys,
+    pub network: NetworkKeys,
+    pub log: LogKeys,
+    pub topics: TopicKeys,
+    pub group: GroupKeys,
+    pub ottla: OttlaKeys,
+    /// What a topic without values of its own gets.
+    pub topic_defaults: TopicConfig,
+    /// The listeners, parsed and checked.
+    pub listeners: Listeners,
+    pub(in crate::config) layers: Layers,
+}
+
+/// The values of one broker by source, strongest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::config) struct Layers {
+    pub own: Arc<BTreeMap<String, String>>,
+    pub cluster: Arc<BTreeMap<String, String>>,
+    pub statics: Arc<Statics>,
+}
+
+impl Texts for Layers {
+    fn text(&self, name: &str) -> Option<&str> {
+        let dynamic = self.own.get(name).or_else(|| self.cluster.get(name));
+        dynamic.map(String::as_str).or_else(|| self.statics.text(name))
+    }
+}
+
+/// Every honoured broker key.
+pub fn honoured_keys() -> impl Iterator<Item = &'static Key> {
+    let families = [
+        NodeKeys::KEYS,
+        NetworkKeys::KEYS,
+        LogKeys::KEYS,
+        TopicKeys::KEYS,
+        GroupKeys::KEYS,
+        OttlaKeys::KEYS,
+    ];
+    families.into_iter().flatten().chain(topic::broker_keys())
+}
+
+impl BrokerConfig {
+    /// Reads and checks static values; those that only Ottla has a default for must be in them
+    /// (`load` sees to it).
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first value that is wrong.
+    pub fn from_statics(statics: Statics) -> Result<Self, ConfigError> {
+        Self::from_layers(Layers { statics: Arc::new(statics), ..Layers::default() })
+    }
+
+    fn from_layers(layers: Layers) -> Result<Self, ConfigError> {
+        let node = NodeKeys::read(&layers)?;
+        let log = LogKeys::read(&layers)?;
+        Ok(Self {
+            listeners: Listeners::of(&node)?,
+            node,
+            network: NetworkKeys::read(&layers)?,
+            topics: TopicKeys::read(&layers)?,
+            group: GroupKeys::read(&layers)?,
+            ottla: OttlaKeys::read(&layers)?,
+            topic_defaults: TopicConfig::of_broker(&layers, &log)?,
+            log,
+            layers,
+        })
+    }
+
+    /// This configuration with dynamic values: `cluster` for all brokers, `own` for this one. A
+    /// value that is wrong, or whose key may not change at run time, is left out and returned.
+    pub fn with_dynamic(
+        &self,
+        cluster: &BTreeMap<String, String>,
+        own: &BTreeMap<String, String>,
+    ) -> (Self, Vec<ConfigError>) {
+        let mut refused = Vec::new();
+        let mut layers = Layers { statics: self.layers.statics.clone(), ..Layers::default() };
+        layers.cluster = Arc::new(usable(cluster, Dynamic::ClusterWide, &mut refused));
+        layers.own = Arc::new(usable(own, Dynamic::PerBroker, &mut refused));
+        match Self::from_layers(layers) {
+            Ok(config) => (config, refused),
+            Err(error) => {
+                // Each value is right alone, but not together with the others: what stood stays.
+                refused.push(error);
+                (self.clone(), refused)
+            }
+        }
+    }
+}
+
+impl Default for BrokerConfig {
+    /// What Ottla is without any setting.
+    fn default() -> Self {
+        let mut statics = Statics::default();
+        statics.fill_from_house();
+        match Self::from_statics(statics) {
+            Ok(config) => config,
+            Err(error) => crate::common::broken_invariant(
+                concat!(file!(), ":", line!()),
+                "the defaults are a configuration",
+                &error.to_string(),
+            ),
+        }
+    }
+}
+
+/// The values that may be set at this level; a key that is not honoured is kept to be shown.
+fn usable(
+    values: &BTreeMap<String, String>,
+    level: Dynamic,
+    refused: &mut Vec<ConfigError>,
+) -> BTreeMap<String, String> {
+    let mut usable = BTreeMap::new();
+    for (name, value) in values {
+        match super::dynamic::check(level, name, value) {
+            Ok(()) => {
+                usable.insert(name.clone(), value.clone());
+            }
+            Err(error) => refused.push(error),
+        }
+    }
+    usable
+}

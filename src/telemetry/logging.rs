@@ -1,0 +1,41 @@
+//! Logs: one line per event on stderr, stdout belongs to the ready line.
+
+use std::io::{self, IsTerminal};
+
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The filter is not `level` or `room=level,…`, or logging was set up twice.
+#[derive(Debug, thiserror::Error)]
+pub enum LogFilterError {
+    #[error("log filter `{filter}` is not understood: {reason}")]
+    Syntax { filter: String, reason: String },
+    #[error("a log subscriber is already set")]
+    AlreadySet,
+}
+
+/// Sets the process's subscriber up, once.
+/// - `filter`: `info`, or targets with levels, such as `warn,ottla::broker=debug`.
+///
+/// # Errors
+/// [`LogFilterError`].
+pub fn init_logging(filter: &str) -> Result<(), LogFilterError> {
+    let targets: Targets = filter.parse().map_err(|error| LogFilterError::Syntax {
+        filter: filter.to_owned(),
+        reason: format!("{error}"),
+    })?;
+    // What openraft says of a quorum of one is noise unless asked for.
+    let named = targets.iter().any(|(target, _)| target == "openraft");
+    let targets =
+        if named { targets } else { targets.with_target("openraft", tracing::Level::WARN) };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(targets)
+        .try_init()
+        .map_err(|_| LogFilterError::AlreadySet)
+}
