@@ -1,0 +1,4 @@
+//! Stored records: what the metadata log and `__consumer_offsets` hold, in Kafka's own formats.
+
+pub mod group;
+pub mod metadata;
