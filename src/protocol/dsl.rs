@@ -39,7 +39,11 @@ macro_rules! schemas {
             use kafka_protocol::messages::$module::*;
             $(
                 $crate::protocol::dsl::describe! { foreign $name { $($fields)* } }
-                $($crate::protocol::dsl::describe! { message $name $versions $flexible })?
+                $(
+                    $crate::protocol::dsl::describe! { message $name $versions $flexible }
+                    pub(super) const MESSAGE: &$crate::protocol::schema::Message =
+                        &<$name as $crate::protocol::schema::DescribedMessage>::MESSAGE;
+                )?
             )+
         }
     };

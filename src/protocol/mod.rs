@@ -12,8 +12,10 @@ mod codec;
 mod dsl;
 pub mod error;
 pub mod header;
+pub mod messages;
 pub mod records;
 pub mod schema;
+mod schemas;
 pub mod wire;
 
 pub use kafka_protocol::protocol::StrBytes;

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::records;
+use super::{messages, records, schemas};
 
 /// A range of versions, both ends included; empty when `first > last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,10 @@ pub trait DescribedMessage: Described {
 
 /// Every message and record of the table.
 pub fn all() -> Vec<&'static Message> {
-    [records::metadata::MESSAGES, records::group::MESSAGES].concat()
+    let mut all =
+        [messages::MESSAGES, records::metadata::MESSAGES, records::group::MESSAGES].concat();
+    all.extend(schemas::FAMILIES.concat());
+    all
 }
 
 /// The whole table as JSON: an array of messages, each with `name`, `validVersions`,

@@ -1,0 +1,74 @@
+//! Schemas of what kafka-protocol decodes: producer ids and leader epochs.
+
+use crate::protocol::dsl::schemas;
+use crate::protocol::schema::Message;
+
+pub(super) const MESSAGES: &[&Message] = &[
+    init_producer_id_request::MESSAGE,
+    init_producer_id_response::MESSAGE,
+    offset_for_leader_epoch_request::MESSAGE,
+    offset_for_leader_epoch_response::MESSAGE,
+];
+
+schemas! {
+    init_producer_id_request:
+    struct InitProducerIdRequest "0-6" flexible "2+" {
+        transactional_id: string, "0+", null "0+";
+        transaction_timeout_ms: int32, "0+";
+        producer_id: int64, "3+" = -1;
+        producer_epoch: int16, "3+" = -1;
+        enable2_pc: bool, "6+";
+        keep_prepared_txn: bool, "6+";
+    }
+}
+
+schemas! {
+    init_producer_id_response:
+    struct InitProducerIdResponse "0-6" flexible "2+" {
+        throttle_time_ms: int32, "0+";
+        error_code: int16, "0+";
+        producer_id: int64, "0+" = -1;
+        producer_epoch: int16, "0+";
+        ongoing_txn_producer_id: int64, "6+" = -1;
+        ongoing_txn_producer_epoch: int16, "6+" = -1;
+    }
+}
+
+schemas! {
+    offset_for_leader_epoch_request:
+    struct OffsetForLeaderEpochRequest "2-4" flexible "4+" {
+        replica_id: int32, "3+" = -2;
+        topics: [OffsetForLeaderTopic], "0+";
+    }
+
+    struct OffsetForLeaderTopic {
+        topic: string, "0+";
+        partitions: [OffsetForLeaderPartition], "0+";
+    }
+
+    struct OffsetForLeaderPartition {
+        partition: int32, "0+";
+        current_leader_epoch: int32, "2+" = -1;
+        leader_epoch: int32, "0+";
+    }
+}
+
+schemas! {
+    offset_for_leader_epoch_response:
+    struct OffsetForLeaderEpochResponse "2-4" flexible "4+" {
+        throttle_time_ms: int32, "2+";
+        topics: [OffsetForLeaderTopicResult], "0+";
+    }
+
+    struct OffsetForLeaderTopicResult {
+        topic: string, "0+";
+        partitions: [EpochEndOffset], "0+";
+    }
+
+    struct EpochEndOffset {
+        error_code: int16, "0+";
+        partition: int32, "0+";
+        leader_epoch: int32, "1+" = -1;
+        end_offset: int64, "0+" = -1;
+    }
+}
