@@ -48,6 +48,8 @@ impl CheckedBatch {
 pub struct Rules {
     /// `max.message.bytes`
     pub max_bytes: usize,
+    /// `max.decompressed.message.bytes`: of a record in a compressed batch.
+    pub max_record_bytes: i32,
     /// `cleanup.policy` has `compact`: every record needs a key.
     pub compacted: bool,
     /// `message.timestamp.type`
@@ -66,6 +68,7 @@ impl Rules {
     pub fn defaults(now_ms: i64) -> Self {
         Self {
             max_bytes: 1_048_588,
+            max_record_bytes: i32::MAX - 8,
             compacted: false,
             timestamp_type: TimestampType::CreateTime,
             before_max_ms: i64::MAX,
@@ -144,7 +147,7 @@ pub fn check(batch: &Bytes, rules: &Rules) -> Result<CheckedBatch, BatchError> {
     let compression = header.compression()?;
     check_header(&header)?;
     let mut pass = Pass::new(rules, &header, compression);
-    walk(batch, &header, |seen| pass.see(seen))?;
+    walk(batch, &header, rules.max_record_bytes.into(), |seen| pass.see(seen))?;
     if !pass.faults.is_empty() {
         return Err(BatchError::Records(pass.faults));
     }

@@ -139,7 +139,7 @@ fn refused_records_are_named_in_kafkas_words() {
         Some(
             "One or more records have been rejected due to 1 record errors in total, and only \
              showing the first three errors at most: [RecordError(batchIndex=1, \
-             message='Compacted topic cannot accept message without key in topic partition t-0.')]"
+             message='Compacted topic cannot accept message without key in topic partition t-0')]"
         )
     );
     let strict = Rules { after_max_ms: 5, before_max_ms: 6, ..rules() };
@@ -168,6 +168,17 @@ fn a_topic_with_log_append_time_takes_any_timestamp() {
     let stamped = patched(&three_records(Codec::NONE).build(), 21, &8_i16.to_be_bytes());
     let error = check(&stamped, &append).expect_err("producer set the bit");
     assert!(matches!(error, BatchError::Records(faults) if faults.len() == 3));
+}
+
+#[test]
+fn a_record_in_a_compressed_batch_may_not_be_larger_than_the_topic_allows() {
+    for codec in all_codecs() {
+        let mut builder = BatchBuilder::new(0).codec(codec);
+        builder.push(NOW_MS, Some(b"k"), Some(&[0; 1000]), &[]);
+        let small = Rules { max_record_bytes: 900, ..rules() };
+        let passes = check(&builder.build(), &small).is_ok();
+        assert_eq!(passes, codec == Codec::NONE, "{codec:?}");
+    }
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl RecordFault {
         use RecordFaultKind::{AppendTime, NullKey, Timestamp};
         match self.kind {
             NullKey => format!(
-                "Compacted topic cannot accept message without key in topic partition {partition}."
+                "Compacted topic cannot accept message without key in topic partition {partition}"
             ),
             Timestamp { timestamp, offset, earliest, latest } => format!(
                 "Timestamp {timestamp} of message with offset {offset} is out of range. \
@@ -114,9 +114,20 @@ impl RecordFault {
 }
 
 impl BatchError {
-    /// The sentence that Kafka answers for the partition; only refused records have one.
+    /// The sentence that Kafka answers for the partition, where it answers one.
     pub fn message(&self, partition: &dyn Display) -> Option<String> {
-        let Self::Records(faults) = self else { return None };
+        let faults = match self {
+            Self::Records(faults) => faults,
+            Self::Unreadable(Unreadable::Magic(magic)) => {
+                return Some(format!("Invalid magic found in record: {magic}"));
+            }
+            Self::Unreadable(Unreadable::Size(size)) => {
+                return Some(format!(
+                    "Record size {size} is less than the minimum record overhead (14)"
+                ));
+            }
+            _ => return None,
+        };
         if faults.iter().any(RecordFault::is_timestamp) {
             return Some(
                 "One or more records have been rejected due to invalid timestamp".to_owned(),

@@ -173,7 +173,10 @@ impl BatchHeader {
                 new.attributes |= TIMESTAMP_TYPE;
                 new.max_timestamp = now_ms;
             }
-            None => new.max_timestamp = max_timestamp,
+            None => {
+                new.attributes &= !TIMESTAMP_TYPE;
+                new.max_timestamp = max_timestamp;
+            }
         }
         let mut bytes = [0; HEADER_BYTES];
         new.write(&mut bytes);

@@ -18,6 +18,7 @@ pub(super) struct Seen {
 }
 
 /// Shows every record of `batch` (whole, header included) to `visit`.
+/// - `record_bytes_max`: largest record in a compressed batch, without its length field.
 ///
 /// # Errors
 /// [`BatchError::Invalid`]: a record's structure is broken, or bytes are missing or left over.
@@ -25,16 +26,19 @@ pub(super) struct Seen {
 pub(super) fn walk(
     batch: &Bytes,
     header: &BatchHeader,
+    record_bytes_max: i64,
     visit: impl FnMut(Seen),
 ) -> Result<(), BatchError> {
     match header.compression()? {
         Compression::None => {
-            walk_source(Slice { all: &batch[HEADER_BYTES..], taken: 0 }, header, visit)
+            let source = Slice { all: &batch[HEADER_BYTES..], taken: 0 };
+            walk_source(source, header, i64::MAX, visit)
         }
         compression => {
             let payload = batch.slice(HEADER_BYTES..);
             let stream = Decompressed::new(compression, payload)?;
-            walk_source(Stream::new(stream, STREAM_BUFFER_BYTES), header, visit)
+            let source = Stream::new(stream, STREAM_BUFFER_BYTES);
+            walk_source(source, header, record_bytes_max, visit)
         }
     }
 }
@@ -140,6 +144,7 @@ impl Source for Stream {
 fn walk_source(
     mut source: impl Source,
     header: &BatchHeader,
+    record_bytes_max: i64,
     mut visit: impl FnMut(Seen),
 ) -> Result<(), BatchError> {
     let append_time = match header.timestamp_type() {
@@ -147,7 +152,7 @@ fn walk_source(
         TimestampType::LogAppendTime => Some(header.max_timestamp),
     };
     for index in 0..header.records_count {
-        let mut seen = record(&mut source, index)?;
+        let mut seen = record(&mut source, index, record_bytes_max)?;
         let create_time = header.base_timestamp.wrapping_add(seen.timestamp);
         seen.timestamp = append_time.unwrap_or(create_time);
         visit(seen);
@@ -159,9 +164,12 @@ fn walk_source(
 }
 
 /// Reads one record; its timestamp is still a delta.
-fn record(source: &mut impl Source, index: i32) -> Result<Seen, BatchError> {
+fn record(source: &mut impl Source, index: i32, size_max: i64) -> Result<Seen, BatchError> {
     let wrong = |what| BatchError::Invalid(Invalid::Record { index, what });
     let size = i64::from(varint(source, index)?);
+    if size > size_max {
+        return Err(wrong("larger than max.decompressed.message.bytes"));
+    }
     let start = source.taken();
     byte(source, index)?; // attributes of a record are not used
     let timestamp = varlong(source, index)?;
