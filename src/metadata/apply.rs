@@ -59,8 +59,8 @@ impl Image {
             MetadataRecord::Config(record) => self.configure(record),
             MetadataRecord::FeatureLevel(record) => {
                 match record.feature_level {
-                    0 => self.features.remove(record.name.as_str()),
-                    level => self.features.insert(record.name.as_str().into(), level),
+                    0 => self.features.remove(&record.name),
+                    level => self.features.insert(record.name.clone(), level),
                 };
             }
             MetadataRecord::ProducerIds(record) => {
@@ -70,20 +70,20 @@ impl Image {
                     next: record.next_producer_id,
                 });
             }
-            MetadataRecord::NoOp => {}
+            MetadataRecord::NoOp(_) => {}
         }
     }
 
-    fn register(&mut self, record: &records::RegisterBroker) {
+    fn register(&mut self, record: &records::RegisterBrokerRecord) {
         let id = BrokerId(record.broker_id);
         let endpoint = |it: &records::BrokerEndpoint| Endpoint {
-            name: it.name.as_str().into(),
-            host: it.host.as_str().into(),
+            name: it.name.clone(),
+            host: it.host.clone(),
             port: it.port,
             security_protocol: it.security_protocol,
         };
         let feature = |it: &records::BrokerFeature| FeatureRange {
-            name: it.name.as_str().into(),
+            name: it.name.clone(),
             min: it.min_supported_version,
             max: it.max_supported_version,
         };
@@ -93,7 +93,7 @@ impl Image {
             incarnation: record.incarnation_id,
             endpoints: record.end_points.iter().map(endpoint).collect(),
             features: record.features.iter().map(feature).collect(),
-            rack: record.rack.as_deref().map(Into::into),
+            rack: record.rack.clone(),
             is_fenced: record.fenced,
             in_controlled_shutdown: record.in_controlled_shutdown,
             log_dirs: record.log_dirs.clone(),
@@ -102,7 +102,7 @@ impl Image {
         self.brokers.insert(id, Arc::new(broker));
     }
 
-    fn change_registration(&mut self, record: &records::BrokerRegistrationChange) {
+    fn change_registration(&mut self, record: &records::BrokerRegistrationChangeRecord) {
         let broker = self.broker_of(record.broker_id, record.broker_epoch);
         match record.fenced {
             0 => {}
@@ -119,9 +119,9 @@ impl Image {
         }
     }
 
-    fn add_topic(&mut self, record: &records::Topic) {
+    fn add_topic(&mut self, record: &records::TopicRecord) {
         let id = TopicId(record.topic_id);
-        let name: Arc<str> = record.name.as_str().into();
+        let name: Arc<str> = record.name.clone();
         invariant!(!self.topics.ids.contains_key(&name), "topic {name} is created twice");
         invariant!(!self.topics.by_id.contains_key(&id), "topic id {id} is given twice");
         let topic = Topic { name: name.clone(), id, partitions: Default::default() };
@@ -139,16 +139,16 @@ impl Image {
         }
     }
 
-    fn configure(&mut self, record: &records::Config) {
+    fn configure(&mut self, record: &records::ConfigRecord) {
         let kind = ConfigKind::from_number(record.resource_type);
         invariant!(kind.is_some(), "{record:?} is for an unknown kind of resource");
         let Some(kind) = kind else { return };
-        let resource = ConfigResource { kind, name: record.resource_name.as_str().into() };
+        let resource = ConfigResource { kind, name: record.resource_name.clone() };
         let mut configs = self.configs.get(&resource).cloned().unwrap_or_default();
         let entries = Arc::make_mut(&mut configs);
         match &record.value {
-            Some(value) => entries.insert(record.name.as_str().into(), value.as_str().into()),
-            None => entries.remove(record.name.as_str()),
+            Some(value) => entries.insert(record.name.clone(), value.clone()),
+            None => entries.remove(&record.name),
         };
         if configs.is_empty() {
             self.configs.remove(&resource);
@@ -180,7 +180,7 @@ impl Image {
     }
 }
 
-fn partition_of(record: &records::Partition) -> Partition {
+fn partition_of(record: &records::PartitionRecord) -> Partition {
     let mut partition = Partition {
         replicas: ids(&record.replicas),
         isr: ids(&record.isr),
@@ -201,7 +201,7 @@ fn partition_of(record: &records::Partition) -> Partition {
 
 /// Every change counts the partition epoch; one that names a leader, the same one included,
 /// counts the leader epoch too.
-fn change(partition: &mut Partition, record: &records::PartitionChange) {
+fn change(partition: &mut Partition, record: &records::PartitionChangeRecord) {
     let set = |field: &mut Vec<BrokerId>, new: &Option<Vec<i32>>| {
         if let Some(new) = new {
             *field = ids(new);

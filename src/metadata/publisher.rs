@@ -10,7 +10,7 @@ use super::delta::Delta;
 use super::image::Image;
 use crate::common::Offset;
 use crate::invariant;
-use crate::machine::{JournalRecord, Position, ReadEntry, Record};
+use crate::machine::{JournalRecord, ReadEntry, Record};
 use crate::protocol::records::metadata::MetadataRecord;
 
 /// Lives by the metadata; called under the publisher's lock, so it must not wait for long and
@@ -163,7 +163,7 @@ fn decoded(record: &JournalRecord, offset: Offset) -> Result<Option<MetadataReco
 pub(crate) fn image_of(records: &[MetadataRecord]) -> Image {
     let mut image = Image::default();
     for (at, record) in records.iter().enumerate() {
-        image.apply(record, Position(at as Offset));
+        image.apply(record, crate::machine::Position(at as Offset));
     }
     image
 }

@@ -17,8 +17,8 @@ impl Image {
     /// metadata version first), brokers, topics with their partitions, configs, producer ids.
     pub fn to_records(&self) -> impl Iterator<Item = MetadataRecord> {
         let level = |(name, level): (&std::sync::Arc<str>, i16)| {
-            MetadataRecord::FeatureLevel(records::FeatureLevel {
-                name: name.to_string(),
+            MetadataRecord::FeatureLevel(records::FeatureLevelRecord {
+                name: name.clone(),
                 feature_level: level,
             })
         };
@@ -28,16 +28,16 @@ impl Image {
         let topics = self.topics().iter().flat_map(|topic| topic.to_records());
         let configs = self.configured().flat_map(|(resource, entries)| {
             entries.iter().map(|(name, value)| {
-                MetadataRecord::Config(records::Config {
+                MetadataRecord::Config(records::ConfigRecord {
                     resource_type: resource.kind as i8,
-                    resource_name: resource.name.to_string(),
-                    name: name.to_string(),
-                    value: Some(value.to_string()),
+                    resource_name: resource.name.clone(),
+                    name: name.clone(),
+                    value: Some(value.clone()),
                 })
             })
         });
         let producer_ids = self.producer_ids.map(|block| {
-            MetadataRecord::ProducerIds(records::ProducerIds {
+            MetadataRecord::ProducerIds(records::ProducerIdsRecord {
                 broker_id: block.broker.0,
                 broker_epoch: block.broker_epoch,
                 next_producer_id: block.next,
@@ -49,26 +49,26 @@ impl Image {
 
 impl Broker {
     /// Its registration with all changes since.
-    pub fn to_record(&self) -> records::RegisterBroker {
+    pub fn to_record(&self) -> records::RegisterBrokerRecord {
         let endpoint = |it: &Endpoint| records::BrokerEndpoint {
-            name: it.name.to_string(),
-            host: it.host.to_string(),
+            name: it.name.clone(),
+            host: it.host.clone(),
             port: it.port,
             security_protocol: it.security_protocol,
         };
         let feature = |it: &FeatureRange| records::BrokerFeature {
-            name: it.name.to_string(),
+            name: it.name.clone(),
             min_supported_version: it.min,
             max_supported_version: it.max,
         };
-        records::RegisterBroker {
+        records::RegisterBrokerRecord {
             broker_id: self.id.0,
             is_migrating_zk_broker: false,
             incarnation_id: self.incarnation,
             broker_epoch: self.epoch,
             end_points: self.endpoints.iter().map(endpoint).collect(),
             features: self.features.iter().map(feature).collect(),
-            rack: self.rack.as_deref().map(str::to_owned),
+            rack: self.rack.clone(),
             fenced: self.is_fenced,
             in_controlled_shutdown: self.in_controlled_shutdown,
             log_dirs: self.log_dirs.clone(),
@@ -80,7 +80,7 @@ impl Broker {
 impl Topic {
     /// The topic, then its partitions by index.
     pub fn to_records(&self) -> impl Iterator<Item = MetadataRecord> {
-        let topic = records::Topic { name: self.name.to_string(), topic_id: self.id.0 };
+        let topic = records::TopicRecord { name: self.name.clone(), topic_id: self.id.0 };
         let partition = |(index, it): (&i32, &std::sync::Arc<Partition>)| {
             MetadataRecord::Partition(it.to_record(self.id.0, *index))
         };
@@ -90,9 +90,9 @@ impl Topic {
 
 impl Partition {
     /// Its record as partition `index` of the topic with `topic_id`.
-    pub fn to_record(&self, topic_id: uuid::Uuid, index: i32) -> records::Partition {
+    pub fn to_record(&self, topic_id: uuid::Uuid, index: i32) -> records::PartitionRecord {
         let some = |ids: &[BrokerId]| (!ids.is_empty()).then(|| numbers(ids));
-        records::Partition {
+        records::PartitionRecord {
             partition_id: index,
             topic_id,
             replicas: numbers(&self.replicas),
@@ -117,7 +117,14 @@ fn numbers(ids: &[BrokerId]) -> Vec<i32> {
 /// In the log a metadata record is a value without a key.
 impl Record for MetadataRecord {
     fn encode(&self) -> JournalRecord {
-        JournalRecord { key: None, value: Some(MetadataRecord::encode(self)) }
+        match MetadataRecord::encode(self) {
+            Ok(value) => JournalRecord { key: None, value: Some(value) },
+            Err(error) => crate::common::broken_invariant(
+                concat!(file!(), ":", line!()),
+                "whoever decides a record keeps its texts within their lengths",
+                &format!("{error}: {self:?}"),
+            ),
+        }
     }
 
     /// An unknown type is an error: metadata that is not understood must not be served.

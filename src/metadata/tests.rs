@@ -15,7 +15,7 @@ use crate::protocol::records::metadata as records;
 use records::MetadataRecord;
 
 pub(crate) fn broker(id: i32, epoch: i64) -> MetadataRecord {
-    MetadataRecord::RegisterBroker(records::RegisterBroker {
+    MetadataRecord::RegisterBroker(records::RegisterBrokerRecord {
         broker_id: id,
         broker_epoch: epoch,
         incarnation_id: Uuid::from_u128(id as u128 + 100),
@@ -25,18 +25,18 @@ pub(crate) fn broker(id: i32, epoch: i64) -> MetadataRecord {
             port: 9092,
             security_protocol: 0,
         }],
-        rack: Some(format!("rack{id}")),
+        rack: Some(format!("rack{id}").into()),
         fenced: true,
         ..Default::default()
     })
 }
 
 pub(crate) fn topic(name: &str, id: u128) -> MetadataRecord {
-    MetadataRecord::Topic(records::Topic { name: name.into(), topic_id: Uuid::from_u128(id) })
+    MetadataRecord::Topic(records::TopicRecord { name: name.into(), topic_id: Uuid::from_u128(id) })
 }
 
 pub(crate) fn partition(topic: u128, index: i32, replicas: &[i32]) -> MetadataRecord {
-    MetadataRecord::Partition(records::Partition {
+    MetadataRecord::Partition(records::PartitionRecord {
         partition_id: index,
         topic_id: Uuid::from_u128(topic),
         replicas: replicas.to_vec(),
@@ -49,8 +49,8 @@ pub(crate) fn partition(topic: u128, index: i32, replicas: &[i32]) -> MetadataRe
     })
 }
 
-fn change(topic: u128, index: i32) -> records::PartitionChange {
-    records::PartitionChange {
+fn change(topic: u128, index: i32) -> records::PartitionChangeRecord {
+    records::PartitionChangeRecord {
         partition_id: index,
         topic_id: Uuid::from_u128(topic),
         leader: -2,
@@ -59,8 +59,13 @@ fn change(topic: u128, index: i32) -> records::PartitionChange {
     }
 }
 
-pub(crate) fn config(kind: ConfigKind, name: &str, key: &str, value: Option<&str>) -> MetadataRecord {
-    MetadataRecord::Config(records::Config {
+pub(crate) fn config(
+    kind: ConfigKind,
+    name: &str,
+    key: &str,
+    value: Option<&str>,
+) -> MetadataRecord {
+    MetadataRecord::Config(records::ConfigRecord {
         resource_type: kind as i8,
         resource_name: name.into(),
         name: key.into(),
@@ -101,11 +106,11 @@ fn records_of(image: &Image, step: &Step) -> Vec<MetadataRecord> {
     match step {
         Step::Register(id) => vec![broker(*id, at)],
         Step::Fence(id, on) => match image.broker(BrokerId(*id)) {
-            Some(broker) if *on => vec![MetadataRecord::FenceBroker(records::FenceBroker {
+            Some(broker) if *on => vec![MetadataRecord::FenceBroker(records::FenceBrokerRecord {
                 id: *id,
                 epoch: broker.epoch,
             })],
-            Some(broker) => vec![MetadataRecord::UnfenceBroker(records::UnfenceBroker {
+            Some(broker) => vec![MetadataRecord::UnfenceBroker(records::UnfenceBrokerRecord {
                 id: *id,
                 epoch: broker.epoch,
             })],
@@ -118,14 +123,14 @@ fn records_of(image: &Image, step: &Step) -> Vec<MetadataRecord> {
         }
         Step::Topic(..) => Vec::new(),
         Step::Remove(name) => known(name).map_or(Vec::new(), |topic| {
-            vec![MetadataRecord::RemoveTopic(records::RemoveTopic { topic_id: topic.id.0 })]
+            vec![MetadataRecord::RemoveTopic(records::RemoveTopicRecord { topic_id: topic.id.0 })]
         }),
         Step::Shrink(name, index) => {
             let Some(topic) = known(name).filter(|it| it.partition(*index).is_some()) else {
                 return Vec::new();
             };
             let change = change(topic.id.0.as_u128(), *index);
-            vec![MetadataRecord::PartitionChange(records::PartitionChange {
+            vec![MetadataRecord::PartitionChange(records::PartitionChangeRecord {
                 isr: Some(vec![2]),
                 leader: 2,
                 eligible_leader_replicas: Some(vec![3]),
@@ -138,12 +143,12 @@ fn records_of(image: &Image, step: &Step) -> Vec<MetadataRecord> {
         }
         Step::Feature(name, level) => {
             let name = ["metadata.version", "group.version", "a.version"][*name].into();
-            vec![MetadataRecord::FeatureLevel(records::FeatureLevel {
+            vec![MetadataRecord::FeatureLevel(records::FeatureLevelRecord {
                 name,
                 feature_level: *level,
             })]
         }
-        Step::ProducerIds(next) => vec![MetadataRecord::ProducerIds(records::ProducerIds {
+        Step::ProducerIds(next) => vec![MetadataRecord::ProducerIds(records::ProducerIdsRecord {
             broker_id: 1,
             broker_epoch: 2,
             next_producer_id: *next,
@@ -223,10 +228,10 @@ fn a_change_counts_the_epochs_of_what_it_changes() {
     #[rustfmt::skip] // columns
     let table = [
         // change                                                     leader   leader epoch, partition epoch, isr
-        ("isr",        records::PartitionChange { isr: Some(vec![1]), ..unset.clone() },      Some(1), 0, 1, 1),
-        ("new leader", records::PartitionChange { leader: 2, ..unset.clone() },               Some(2), 1, 1, 2),
-        ("same leader",records::PartitionChange { leader: 1, ..unset.clone() },               Some(1), 1, 1, 2),
-        ("no leader",  records::PartitionChange { leader: -1, ..unset.clone() },              None,    1, 1, 2),
+        ("isr",        records::PartitionChangeRecord { isr: Some(vec![1]), ..unset.clone() },      Some(1), 0, 1, 1),
+        ("new leader", records::PartitionChangeRecord { leader: 2, ..unset.clone() },               Some(2), 1, 1, 2),
+        ("same leader",records::PartitionChangeRecord { leader: 1, ..unset.clone() },               Some(1), 1, 1, 2),
+        ("no leader",  records::PartitionChangeRecord { leader: -1, ..unset.clone() },              None,    1, 1, 2),
     ];
     for (what, change, leader, leader_epoch, partition_epoch, isr) in table {
         let image = image_of(&[
@@ -249,7 +254,7 @@ fn a_removed_topic_takes_its_configs_along() {
         partition(1, 0, &[1]),
         config(ConfigKind::Topic, "t", "retention.ms", Some("1")),
         config(ConfigKind::Topic, "other", "retention.ms", Some("1")),
-        MetadataRecord::RemoveTopic(records::RemoveTopic { topic_id: Uuid::from_u128(1) }),
+        MetadataRecord::RemoveTopic(records::RemoveTopicRecord { topic_id: Uuid::from_u128(1) }),
     ]);
     assert!(image.topics().is_empty() && image.topic("t").is_none());
     assert_eq!(image.topic_configs("t"), None);
@@ -304,7 +309,8 @@ fn a_snapshot_is_told_as_the_difference_and_a_late_subscriber_gets_all() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = told.clone();
     publisher.subscribe(move |delta: &Delta| {
-        let names = |topics: Vec<&Arc<Topic>>| topics.iter().map(|it| it.name.to_string()).collect();
+        let names =
+            |topics: Vec<&Arc<Topic>>| topics.iter().map(|it| it.name.to_string()).collect();
         let names: (Vec<_>, Vec<String>) =
             (names(delta.created().collect()), names(delta.deleted().collect()));
         sink.lock().unwrap().push(names);
