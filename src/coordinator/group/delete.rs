@@ -1,0 +1,139 @@
+//! How groups and offsets end: DeleteGroups, deleted topics, retention.
+
+use std::collections::BTreeSet;
+
+use super::error::{ClientFault, GroupError};
+use super::machine::{GroupAnswer, GroupEffect, LiveGroups, Progress, Turn, not_found};
+use super::record::GroupRecord;
+use super::state::{CommittedOffset, GroupMetadata, OffsetKey};
+use super::timers::Timer;
+use super::types::{GroupId, GroupState};
+use crate::common::TopicName;
+
+/// Groups looked at in one decision of the search for expired offsets.
+const EXPIRY_GROUPS_MAX: usize = 1_000;
+
+impl Turn<'_> {
+    /// DeleteGroups, one group: its offsets, then itself.
+    pub fn decide_delete(&mut self, groups: &mut LiveGroups, group_id: &GroupId) {
+        let outcome = self.delete(groups, group_id);
+        self.answer(GroupAnswer::Delete(outcome));
+    }
+
+    fn delete(
+        &mut self,
+        groups: &mut LiveGroups,
+        group_id: &GroupId,
+    ) -> Result<Progress, GroupError> {
+        if self.state.group(group_id).is_none() {
+            return Err(not_found(group_id));
+        }
+        if groups.get(group_id).is_some_and(|group| group.state != GroupState::Empty) {
+            return Err(ClientFault::GroupNotEmpty.into());
+        }
+        let committed = self.state.offsets_of(group_id).map(|(key, _)| key);
+        let keys: BTreeSet<&OffsetKey> = committed.chain(self.state.pending_of(group_id)).collect();
+        let tombstones = keys.into_iter().map(|key| GroupRecord::offset_tombstone(key.clone()));
+        let group = GroupRecord::group_tombstone(group_id.clone());
+        let progress = self.write_some(tombstones.chain([group]));
+        if progress == Progress::Done {
+            self.forget(groups, group_id);
+        }
+        Ok(progress)
+    }
+
+    /// An empty group is gone; ids that were handed out for it are not known any more.
+    fn forget(&mut self, groups: &mut LiveGroups, group_id: &GroupId) {
+        let Some(group) = groups.remove(group_id) else { return };
+        for member_id in &group.pending_join {
+            self.cancel_session(&group, member_id);
+        }
+    }
+
+    /// Offsets of topics that are gone.
+    pub fn decide_topics_deleted(&mut self, topics: Vec<TopicName>) {
+        let topics: BTreeSet<TopicName> = topics.into_iter().collect();
+        let keys: BTreeSet<&OffsetKey> =
+            self.state.all_keys().filter(|key| topics.contains(&key.topic)).collect();
+        let tombstones = keys.into_iter().map(|key| GroupRecord::offset_tombstone(key.clone()));
+        let progress = self.write_some(tombstones);
+        self.answer(GroupAnswer::TopicsDeleted(progress));
+    }
+
+    /// One bounded step of the search for expired offsets; groups that are left without any are
+    /// deleted. Goes on at `from`, and arms itself again.
+    pub fn expire_offsets(&mut self, groups: &mut LiveGroups, from: &mut Option<GroupId>) {
+        let first = from.take().unwrap_or_default();
+        let state = self.state;
+        for (seen, (group_id, metadata)) in state.groups_from(&first).enumerate() {
+            let is_whole = seen < EXPIRY_GROUPS_MAX
+                && self.expire_group(groups, group_id, metadata) == Progress::Done;
+            if !is_whole {
+                *from = Some(group_id.clone());
+                break;
+            }
+        }
+        let is_offset = |record: &&GroupRecord| matches!(record, GroupRecord::Offset { .. });
+        let count = self.decision.records.iter().filter(is_offset).count();
+        if count > 0 {
+            self.decision.effects.push(GroupEffect::OffsetsExpired { count });
+        }
+        let again = match from {
+            Some(_) => self.cx.now,
+            None => self.cx.now + self.cx.world.offsets_retention_check,
+        };
+        self.timers.arm(Timer::Expiry, again);
+    }
+
+    fn expire_group(
+        &mut self,
+        groups: &mut LiveGroups,
+        group_id: &GroupId,
+        metadata: &GroupMetadata,
+    ) -> Progress {
+        let live = groups.get(group_id);
+        let is_empty = live.is_none_or(|group| group.state == GroupState::Empty);
+        let (mut records, mut all_expired) = (Vec::new(), true);
+        for (key, committed) in self.state.offsets_of(group_id) {
+            let base_ms = match live {
+                Some(group) if !is_empty => {
+                    let may_expire = group.state == GroupState::Stable && !{
+                        group.subscribed.is_none() || group.is_subscribed(&key.topic)
+                    };
+                    may_expire.then_some(committed.commit_timestamp_ms)
+                }
+                _ => Some(base_of_empty(metadata, committed)),
+            };
+            let is_expired = base_ms.is_some_and(|base| self.is_expired(committed, base));
+            if is_expired && !self.state.is_pending(key) {
+                records.push(GroupRecord::offset_tombstone(key.clone()));
+            } else {
+                all_expired = false;
+            }
+        }
+        let is_gone =
+            all_expired && is_empty && self.state.pending_of(group_id).next().is_none();
+        if is_gone {
+            records.push(GroupRecord::group_tombstone(group_id.clone()));
+        }
+        let progress = self.write_some(records);
+        if is_gone && progress == Progress::Done {
+            self.forget(groups, group_id);
+        }
+        progress
+    }
+
+    /// A retention of the client's own (OffsetCommit 2 to 4) goes before the broker's.
+    fn is_expired(&self, committed: &CommittedOffset, base_ms: i64) -> bool {
+        let retention_ms = self.cx.world.offsets_retention.as_millis() as i64;
+        let expires_ms = base_ms.saturating_add(retention_ms);
+        self.cx.now_ms >= committed.expire_timestamp_ms.unwrap_or(expires_ms)
+    }
+}
+
+/// From when on the offset of a group without members ages: since it lost its members, or, if it
+/// never had any, since the commit.
+fn base_of_empty(metadata: &GroupMetadata, committed: &CommittedOffset) -> i64 {
+    let since_empty = metadata.protocol_type.as_ref().and(metadata.state_timestamp_ms);
+    since_empty.unwrap_or(committed.commit_timestamp_ms)
+}

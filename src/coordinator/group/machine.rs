@@ -1,0 +1,259 @@
+//! The machine: which request goes where, and what a decision works with.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::describe::ListFilter;
+use super::live::Live;
+use super::record::GroupRecord;
+use super::state::Groups;
+use super::timers::{Timer, Timers};
+use super::types::{
+    Description, GroupId, Heartbeat, JoinGroup, JoinRefused, Joined, LeaveGroup, LeftMember,
+    ListedGroup, OffsetCommit, OffsetDelete, SyncGroup, Synced, TopicOutcome,
+};
+use super::{ClientFault, GroupError};
+use crate::common::TopicName;
+use crate::env::Instant;
+use crate::machine::{Context, Decision, Entry, Machine, Position};
+
+/// Due timers that one look handles; the rest follow at once.
+const DUE_MAX: usize = 256;
+
+/// What the broker's settings say to the group coordinator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupConfig {
+    /// `group.min.session.timeout.ms`, `group.max.session.timeout.ms`
+    pub session_timeout_min_ms: i32,
+    pub session_timeout_max_ms: i32,
+    /// `group.initial.rebalance.delay.ms`
+    pub initial_rebalance_delay_ms: i32,
+    /// `group.max.size`
+    pub size_max: usize,
+    /// `offset.metadata.max.bytes`, counted in UTF-16 units as Kafka does.
+    pub offset_metadata_max: usize,
+    /// `offsets.retention.minutes`
+    pub offsets_retention: Duration,
+    /// `offsets.retention.check.interval.ms`
+    pub offsets_retention_check: Duration,
+    /// `offsets.topic.num.partitions`, as long as the topic does not exist.
+    pub offsets_topic_partitions: i32,
+}
+
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self {
+            session_timeout_min_ms: 6_000,
+            session_timeout_max_ms: 1_800_000,
+            initial_rebalance_delay_ms: 3_000,
+            size_max: i32::MAX as usize,
+            offset_metadata_max: 4_096,
+            offsets_retention: Duration::from_secs(10_080 * 60),
+            offsets_retention_check: Duration::from_secs(600),
+            offsets_topic_partitions: 50,
+        }
+    }
+}
+
+/// What one partition's machine is asked.
+#[derive(Debug, Clone)]
+pub enum GroupRequest {
+    Join(JoinGroup),
+    Sync(SyncGroup),
+    Heartbeat(Heartbeat),
+    Leave(LeaveGroup),
+    Commit(OffsetCommit),
+    DeleteOffsets(OffsetDelete),
+    /// To be asked again until it is answered with [`Progress::Done`].
+    Delete(GroupId),
+    /// Topics that are gone; to be asked again until it is answered with [`Progress::Done`].
+    TopicsDeleted(Vec<TopicName>),
+    Describe(Vec<GroupId>),
+    List(ListFilter),
+    /// A deadline passed; nobody waits for an answer.
+    Passed(Timer, Instant),
+}
+
+/// How far a request has come whose records may not fit one batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    More,
+    Done,
+}
+
+/// What one partition's machine answers, variant by variant as it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupAnswer {
+    Join(Result<Joined, JoinRefused>),
+    Sync(Result<Synced, GroupError>),
+    Heartbeat(Result<(), GroupError>),
+    Leave(Vec<LeftMember>),
+    Commit(Result<Vec<TopicOutcome>, GroupError>),
+    DeleteOffsets(Result<Vec<TopicOutcome>, GroupError>),
+    Delete(Result<Progress, GroupError>),
+    TopicsDeleted(Progress),
+    Describe(Vec<(GroupId, Result<Description, GroupError>)>),
+    List(Vec<ListedGroup>),
+}
+
+/// What has happened, for those who count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupEffect {
+    RebalanceCompleted,
+    OffsetsExpired { count: usize },
+}
+
+/// What a failover loses: members of a rebalance under way, who waits for it, and all deadlines.
+#[derive(Debug, Default)]
+pub struct Soft {
+    pub(super) groups: BTreeMap<GroupId, Box<Live>>,
+    pub(super) timers: Timers,
+    /// Where the running search for expired offsets goes on.
+    pub(super) expiry_from: Option<GroupId>,
+}
+
+pub(super) type Cx<'a> = Context<'a, GroupConfig>;
+
+impl Machine for Groups {
+    type World = GroupConfig;
+    type Request = GroupRequest;
+    type Answer = GroupAnswer;
+    type Record = GroupRecord;
+    type Effect = GroupEffect;
+    type Soft = Soft;
+
+    /// Members of the last finished generations get a whole session timeout to be heard of.
+    fn elected(&self, cx: &Cx<'_>) -> (Soft, Decision<Self>) {
+        let mut soft = Soft::default();
+        let mut turn = Turn::new(self, &mut soft.timers, cx);
+        turn.timers.arm(Timer::Expiry, cx.now + cx.world.offsets_retention_check);
+        for (id, metadata) in self.groups_from(&GroupId::default()) {
+            if metadata.members.is_empty() {
+                continue;
+            }
+            let mut group = Box::new(Live::loaded(id.clone(), metadata));
+            turn.arm_sessions(&group);
+            if group.members.len() > cx.world.size_max {
+                // The limit was lowered: whoever rejoins first stays.
+                turn.prepare_rebalance(&mut group);
+            }
+            soft.groups.insert(id.clone(), group);
+        }
+        let decision = turn.decision;
+        (soft, decision)
+    }
+
+    fn decide(&self, soft: &mut Soft, request: GroupRequest, cx: &Cx<'_>) -> Decision<Self> {
+        let Soft { groups, timers, .. } = soft;
+        let mut turn = Turn::new(self, timers, cx);
+        match request {
+            GroupRequest::Join(ask) => turn.decide_join(groups, ask),
+            GroupRequest::Sync(ask) => turn.decide_sync(groups, ask),
+            GroupRequest::Heartbeat(ask) => turn.decide_heartbeat(groups, &ask),
+            GroupRequest::Leave(ask) => turn.decide_leave(groups, ask),
+            GroupRequest::Commit(ask) => turn.decide_commit(groups, ask),
+            GroupRequest::DeleteOffsets(ask) => turn.decide_delete_offsets(groups, ask),
+            GroupRequest::Delete(group_id) => turn.decide_delete(groups, &group_id),
+            GroupRequest::TopicsDeleted(topics) => turn.decide_topics_deleted(topics),
+            GroupRequest::Describe(ids) => turn.decide_describe(groups, ids),
+            GroupRequest::List(filter) => turn.decide_list(groups, &filter),
+            GroupRequest::Passed(timer, at) => {
+                if turn.timers.fire(&timer, at) {
+                    if timer == Timer::Expiry {
+                        turn.expire_offsets(groups, &mut soft.expiry_from);
+                    } else {
+                        turn.decide_passed(groups, timer);
+                    }
+                }
+            }
+        }
+        turn.decision
+    }
+
+    fn replay(&mut self, entry: Entry<&GroupRecord>, at: Position) {
+        self.apply(entry, at);
+    }
+
+    fn due(&self, soft: &mut Soft, cx: &Cx<'_>) -> Vec<GroupRequest> {
+        let passed = soft.timers.passed(cx.now, DUE_MAX).into_iter();
+        passed.map(|(timer, at)| GroupRequest::Passed(timer, at)).collect()
+    }
+
+    fn next_due(&self, soft: &Soft) -> Option<Instant> {
+        soft.timers.next()
+    }
+}
+
+/// The live groups of a partition.
+pub(super) type LiveGroups = BTreeMap<GroupId, Box<Live>>;
+
+/// One decision in the making.
+pub(super) struct Turn<'a> {
+    pub state: &'a Groups,
+    pub timers: &'a mut Timers,
+    pub cx: &'a Cx<'a>,
+    pub decision: Decision<Groups>,
+}
+
+impl<'a> Turn<'a> {
+    fn new(state: &'a Groups, timers: &'a mut Timers, cx: &'a Cx<'a>) -> Self {
+        Self { state, timers, cx, decision: Decision::default() }
+    }
+
+    /// The group in memory, brought there from its record if it has one.
+    pub fn live<'g>(&self, groups: &'g mut LiveGroups, id: &GroupId) -> Option<&'g mut Live> {
+        if !groups.contains_key(id) {
+            let metadata = self.state.group(id)?;
+            groups.insert(id.clone(), Box::new(Live::loaded(id.clone(), metadata)));
+        }
+        groups.get_mut(id).map(|group| &mut **group)
+    }
+
+    /// Forgets the group if its record says all there is to know.
+    pub fn settle(&self, groups: &mut LiveGroups, id: &GroupId) {
+        if groups.get(id).is_some_and(|group| group.is_idle()) {
+            groups.remove(id);
+        }
+    }
+
+    /// Answers the one who asks.
+    pub fn answer(&mut self, answer: GroupAnswer) {
+        self.decision.answers.push((self.cx.ticket, answer));
+    }
+
+    /// Adds records if they still fit this decision's batch.
+    /// # Errors
+    /// [`GroupError::TooLarge`]: nothing was added.
+    pub fn write(&mut self, records: Vec<GroupRecord>) -> Result<(), GroupError> {
+        let bytes_max = self.cx.batch_bytes_max;
+        let all = self.decision.records.iter().chain(&records);
+        let bytes = BATCH_HEADER_BYTES + all.map(GroupRecord::bytes_at_most).sum::<usize>();
+        let count = self.decision.records.len() + records.len();
+        if bytes > bytes_max || count > Decision::<Groups>::RECORDS_MAX {
+            return Err(GroupError::TooLarge { bytes, bytes_max });
+        }
+        self.decision.records.extend(records);
+        Ok(())
+    }
+
+    /// As many of `records` as fit one batch; says whether some are left.
+    pub fn write_some(&mut self, records: impl IntoIterator<Item = GroupRecord>) -> Progress {
+        let mut bytes = BATCH_HEADER_BYTES;
+        for record in records {
+            bytes += record.bytes_at_most();
+            let count = self.decision.records.len() + 1;
+            if bytes > self.cx.batch_bytes_max || count > Decision::<Groups>::RECORDS_MAX {
+                return Progress::More;
+            }
+            self.decision.records.push(record);
+        }
+        Progress::Done
+    }
+}
+
+/// What a batch takes beside its records.
+const BATCH_HEADER_BYTES: usize = 61;
+
+pub(super) fn not_found(group_id: &GroupId) -> GroupError {
+    ClientFault::GroupNotFound(group_id.to_string()).into()
+}
