@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::{ClientFault, GroupError, NotNow};
 use super::live::Live;
 use super::machine::{GroupAnswer, LiveGroups, Turn, not_found};
-use super::record::GroupRecord;
+use super::record::{GroupRecord, NAME_BYTES_MAX};
 use super::state::{CommittedOffset, OffsetKey};
 use super::types::{
     CommitPartition, CommitTopic, GroupState, OffsetCommit, OffsetDelete, TopicOutcome,
@@ -21,6 +21,9 @@ impl Turn<'_> {
     }
 
     fn commit(&mut self, groups: &LiveGroups, ask: &OffsetCommit) -> Outcomes {
+        if ask.group_id.len() > NAME_BYTES_MAX {
+            return Err(ClientFault::NameTooLong.into());
+        }
         self.check_commit(groups, ask)?;
         let now_ms = self.cx.now_ms;
         let expire_timestamp_ms = ask.retention_ms.map(|ms| now_ms.saturating_add(ms));
@@ -29,7 +32,8 @@ impl Turn<'_> {
         for topic in &ask.topics {
             let mut partitions = Vec::with_capacity(topic.partitions.len());
             for sent in &topic.partitions {
-                if self.is_too_long(sent.metadata.as_deref().unwrap_or_default()) {
+                let metadata = sent.metadata.as_deref().unwrap_or_default();
+                if self.is_too_long(metadata, expire_timestamp_ms.is_some()) {
                     partitions.push((sent.partition, Err(ClientFault::MetadataTooLarge.into())));
                     continue;
                 }
@@ -78,10 +82,12 @@ impl Turn<'_> {
         }
     }
 
-    fn is_too_long(&self, metadata: &str) -> bool {
+    /// - `expires`: the record's version with an expiry has two bytes for the length.
+    fn is_too_long(&self, metadata: &str, expires: bool) -> bool {
         let most = self.cx.world.offset_metadata_max;
         // No character takes more UTF-16 units than bytes.
-        metadata.len() > most && metadata.encode_utf16().count() > most
+        let is_over = metadata.len() > most && metadata.encode_utf16().count() > most;
+        is_over || expires && metadata.len() > NAME_BYTES_MAX
     }
 
     pub fn decide_delete_offsets(&mut self, groups: &LiveGroups, ask: OffsetDelete) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::error::{ClientFault, GroupError};
+use super::live::Live;
 use super::machine::{GroupAnswer, GroupEffect, LiveGroups, Progress, Turn, not_found};
 use super::record::GroupRecord;
 use super::state::{CommittedOffset, GroupMetadata, OffsetKey};
@@ -65,7 +66,7 @@ impl Turn<'_> {
     pub fn expire_offsets(&mut self, groups: &mut LiveGroups, from: &mut Option<GroupId>) {
         let first = from.take().unwrap_or_default();
         let state = self.state;
-        for (seen, (group_id, metadata)) in state.groups_from(&first).enumerate() {
+        for (seen, (group_id, metadata)) in state.groups_from(first).enumerate() {
             let is_whole = seen < EXPIRY_GROUPS_MAX
                 && self.expire_group(groups, group_id, metadata) == Progress::Done;
             if !is_whole {
@@ -96,12 +97,7 @@ impl Turn<'_> {
         let (mut records, mut all_expired) = (Vec::new(), true);
         for (key, committed) in self.state.offsets_of(group_id) {
             let base_ms = match live {
-                Some(group) if !is_empty => {
-                    let may_expire = group.state == GroupState::Stable && !{
-                        group.subscribed.is_none() || group.is_subscribed(&key.topic)
-                    };
-                    may_expire.then_some(committed.commit_timestamp_ms)
-                }
+                Some(group) if !is_empty => base_of_live(group, key, committed),
                 _ => Some(base_of_empty(metadata, committed)),
             };
             let is_expired = base_ms.is_some_and(|base| self.is_expired(committed, base));
@@ -136,4 +132,12 @@ impl Turn<'_> {
 fn base_of_empty(metadata: &GroupMetadata, committed: &CommittedOffset) -> i64 {
     let since_empty = metadata.protocol_type.as_ref().and(metadata.state_timestamp_ms);
     since_empty.unwrap_or(committed.commit_timestamp_ms)
+}
+
+/// With members only a stable consumers' group is sure of which topics it does not use; their
+/// offsets age from their commit.
+fn base_of_live(group: &Live, key: &OffsetKey, committed: &CommittedOffset) -> Option<i64> {
+    let knows_topics = group.state == GroupState::Stable && group.subscribed.is_some();
+    let may_expire = knows_topics && !group.is_subscribed(&key.topic);
+    may_expire.then_some(committed.commit_timestamp_ms)
 }

@@ -48,7 +48,7 @@ impl Turn<'_> {
 
     /// In order of their ids.
     pub fn decide_list(&mut self, groups: &LiveGroups, filter: &ListFilter) {
-        let all = self.state.groups_from(&GroupId::default()).map(|(id, metadata)| {
+        let all = self.state.groups_from(GroupId::default()).map(|(id, metadata)| {
             let (protocol_type, state) = match groups.get(id) {
                 Some(group) => (&group.protocol_type, group.state),
                 None => (&metadata.protocol_type, GroupState::Empty),

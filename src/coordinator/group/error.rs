@@ -42,6 +42,9 @@ pub enum ClientFault {
     GroupNotFound(String),
     #[error("The group is not empty.")]
     GroupNotEmpty,
+    /// A group id, client id or protocol that no record can hold.
+    #[error("a name is longer than 32767 bytes")]
+    NameTooLong,
     #[error("members of the group are subscribed to the topic")]
     SubscribedToTopic,
     #[error("the commit's metadata is longer than offset.metadata.max.bytes")]

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::error::{ClientFault, GroupError, NotNow};
 use super::live::{Live, Member};
 use super::machine::{GroupAnswer, LiveGroups, Turn};
-use super::record::GroupRecord;
+use super::record::{GroupRecord, NAME_BYTES_MAX};
 use super::types::{GroupState, InstanceId, JoinGroup, JoinRefused, Joined, MemberId};
 use crate::env::Random;
 
@@ -16,6 +16,9 @@ const NEW_MEMBER_TIMEOUT_MS: i32 = 5 * 60 * 1000;
 impl Turn<'_> {
     pub fn decide_join(&mut self, groups: &mut LiveGroups, ask: JoinGroup) {
         let id = ask.group_id.clone();
+        if !names_fit(&ask) {
+            return self.refuse_join(ask.member_id, ClientFault::NameTooLong);
+        }
         let is_new_group = self.state.group(&id).is_none();
         if is_new_group {
             if !ask.member_id.is_empty() {
@@ -228,4 +231,22 @@ impl Turn<'_> {
         }
         group.instances.insert(instance.clone(), new);
     }
+}
+
+/// Whether all that goes into the group's records can be written; ids made of the client's get
+/// a dash and a UUID.
+fn names_fit(ask: &JoinGroup) -> bool {
+    const ADDED: usize = 37;
+    let instance = ask.group_instance_id.as_deref().unwrap_or_default();
+    let protocols = ask.protocols.iter().map(|protocol| protocol.name.len());
+    [
+        ask.group_id.len(),
+        ask.client_id.len() + ADDED,
+        instance.len() + ADDED,
+        ask.client_host.len(),
+        ask.protocol_type.len(),
+    ]
+    .into_iter()
+    .chain(protocols)
+    .all(|bytes| bytes <= NAME_BYTES_MAX)
 }

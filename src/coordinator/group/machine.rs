@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::describe::ListFilter;
+use super::error::{ClientFault, GroupError};
 use super::live::Live;
 use super::record::GroupRecord;
 use super::state::Groups;
@@ -12,7 +13,6 @@ use super::types::{
     Description, GroupId, Heartbeat, JoinGroup, JoinRefused, Joined, LeaveGroup, LeftMember,
     ListedGroup, OffsetCommit, OffsetDelete, SyncGroup, Synced, TopicOutcome,
 };
-use super::{ClientFault, GroupError};
 use crate::common::TopicName;
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, Machine, Position};
@@ -127,7 +127,7 @@ impl Machine for Groups {
         let mut soft = Soft::default();
         let mut turn = Turn::new(self, &mut soft.timers, cx);
         turn.timers.arm(Timer::Expiry, cx.now + cx.world.offsets_retention_check);
-        for (id, metadata) in self.groups_from(&GroupId::default()) {
+        for (id, metadata) in self.groups_from(GroupId::default()) {
             if metadata.members.is_empty() {
                 continue;
             }

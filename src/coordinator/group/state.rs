@@ -153,9 +153,9 @@ impl Groups {
     /// Groups in order of their ids, from `first` on.
     pub fn groups_from(
         &self,
-        first: &GroupId,
+        first: GroupId,
     ) -> impl Iterator<Item = (&GroupId, &Arc<GroupMetadata>)> {
-        self.groups.range(first.clone()..)
+        self.groups.range(first..)
     }
 
     pub fn committed(&self, key: &OffsetKey) -> Option<&CommittedOffset> {
