@@ -33,17 +33,13 @@ impl ListFilter {
 }
 
 impl Turn<'_> {
-    pub fn decide_describe(&mut self, groups: &LiveGroups, ids: Vec<GroupId>) {
-        let describe = |id: GroupId| {
-            let outcome = match (groups.get(&id), self.state.group(&id)) {
-                (Some(group), _) => Ok(describe_live(group)),
-                (None, Some(metadata)) => Ok(describe_empty(metadata)),
-                (None, None) => Err(not_found(&id)),
-            };
-            (id, outcome)
+    pub fn decide_describe(&mut self, groups: &LiveGroups, id: &GroupId) {
+        let outcome = match (groups.get(id), self.state.group(id)) {
+            (Some(group), _) => Ok(describe_live(group)),
+            (None, Some(metadata)) => Ok(describe_empty(metadata)),
+            (None, None) => Err(not_found(id)),
         };
-        let described = ids.into_iter().map(describe).collect();
-        self.answer(GroupAnswer::Describe(described));
+        self.answer(GroupAnswer::Describe(outcome));
     }
 
     /// In order of their ids.

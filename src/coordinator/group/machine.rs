@@ -68,7 +68,7 @@ pub enum GroupRequest {
     Delete(GroupId),
     /// Topics that are gone; to be asked again until it is answered with [`Progress::Done`].
     TopicsDeleted(Vec<TopicName>),
-    Describe(Vec<GroupId>),
+    Describe(GroupId),
     List(ListFilter),
     /// A deadline passed; nobody waits for an answer.
     Passed(Timer, Instant),
@@ -92,7 +92,7 @@ pub enum GroupAnswer {
     DeleteOffsets(Result<Vec<TopicOutcome>, GroupError>),
     Delete(Result<Progress, GroupError>),
     TopicsDeleted(Progress),
-    Describe(Vec<(GroupId, Result<Description, GroupError>)>),
+    Describe(Result<Description, GroupError>),
     List(Vec<ListedGroup>),
 }
 
@@ -155,7 +155,7 @@ impl Machine for Groups {
             GroupRequest::DeleteOffsets(ask) => turn.decide_delete_offsets(groups, ask),
             GroupRequest::Delete(group_id) => turn.decide_delete(groups, &group_id),
             GroupRequest::TopicsDeleted(topics) => turn.decide_topics_deleted(topics),
-            GroupRequest::Describe(ids) => turn.decide_describe(groups, ids),
+            GroupRequest::Describe(id) => turn.decide_describe(groups, &id),
             GroupRequest::List(filter) => turn.decide_list(groups, &filter),
             GroupRequest::Passed(timer, at) => {
                 if turn.timers.fire(&timer, at) {

@@ -11,6 +11,7 @@
 //! Kafka's does.
 
 mod commit;
+mod coordinator;
 mod delete;
 mod describe;
 mod error;
@@ -19,6 +20,7 @@ mod join;
 mod leave;
 mod live;
 mod machine;
+mod offsets;
 mod rebalance;
 mod record;
 mod state;
@@ -29,6 +31,7 @@ mod tests;
 mod timers;
 mod types;
 
+pub use coordinator::{GROUP_TOPIC, GroupCoordinator, Journals, OnGroupEffect};
 pub use describe::ListFilter;
 pub use error::{ClientFault, GroupError, NotNow};
 pub use hash::{java_hash, partition_for};

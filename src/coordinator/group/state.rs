@@ -276,7 +276,7 @@ impl CommittedOffset {
 }
 
 impl FetchedPartition {
-    fn of(partition: i32, committed: Option<&CommittedOffset>) -> Self {
+    pub(super) fn of(partition: i32, committed: Option<&CommittedOffset>) -> Self {
         let (offset, leader_epoch, metadata) = match committed {
             Some(c) => (c.offset, c.leader_epoch, c.metadata.clone()),
             None => (NO_OFFSET, -1, "".into()),

@@ -1,0 +1,332 @@
+//! All groups of this broker: finds the partition of `__consumer_offsets` that keeps a group and
+//! asks its machine. Follows the metadata: partitions that come and go, deleted topics.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+
+use super::describe::ListFilter;
+use super::error::{ClientFault, GroupError, NotNow};
+use super::hash::partition_for;
+use super::machine::{GroupAnswer, GroupConfig, GroupEffect, GroupRequest, Progress};
+use super::state::Groups;
+use super::types::{
+    Description, GroupId, Heartbeat, JoinGroup, JoinRefused, Joined, LeaveGroup, LeftMember,
+    ListGroups, ListedGroup, SyncGroup, Synced,
+};
+use crate::common::{BrokerId, TopicName};
+use crate::env::Env;
+use crate::machine::{AskError, Journal, NotReady, Runtime};
+use crate::metadata::{Delta, Image, Subscriber};
+
+/// Where all groups and their offsets are kept.
+pub const GROUP_TOPIC: &str = "__consumer_offsets";
+
+/// Gives the journal of a partition of `__consumer_offsets` that this broker has a replica of.
+pub type Journals = Box<dyn Fn(i32) -> Option<Arc<dyn Journal>> + Send + Sync>;
+/// Told what has happened in groups, after it is committed.
+pub type OnGroupEffect = Arc<dyn Fn(GroupEffect) + Send + Sync>;
+
+/// The group coordinator of one broker. Cloning shares it.
+#[derive(Clone)]
+pub struct GroupCoordinator {
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    env: Env,
+    broker_id: BrokerId,
+    config: Arc<ArcSwap<GroupConfig>>,
+    pub image: ArcSwap<Image>,
+    journals: Journals,
+    on_effect: OnGroupEffect,
+    /// One for each partition that this broker has a replica of; it decides while the broker
+    /// leads the partition.
+    shards: ArcSwap<Shards>,
+    /// Held while `shards` is replaced.
+    changing: Mutex<()>,
+}
+
+type Shards = BTreeMap<i32, Arc<Runtime<Groups>>>;
+
+impl GroupCoordinator {
+    /// - `config`: looked at afresh by each decision, so that it can be swapped.
+    pub fn new(
+        env: Env,
+        broker_id: BrokerId,
+        config: Arc<ArcSwap<GroupConfig>>,
+        journals: Journals,
+        on_effect: OnGroupEffect,
+    ) -> Self {
+        let (image, shards) = (ArcSwap::default(), ArcSwap::default());
+        let changing = Mutex::default();
+        let shared =
+            Shared { env, broker_id, config, image, journals, on_effect, shards, changing };
+        Self { shared: Arc::new(shared) }
+    }
+
+    pub(super) fn image(&self) -> Arc<Image> {
+        self.shared.image.load_full()
+    }
+
+    /// The partition of `__consumer_offsets` that keeps `group_id`, whether or not the topic is
+    /// there yet.
+    pub fn coordinator_partition(&self, group_id: &str) -> i32 {
+        let image = self.shared.image.load();
+        let partitions = image.topic(GROUP_TOPIC).map(|topic| topic.partition_count());
+        let planned = self.shared.config.load().offsets_topic_partitions;
+        partition_for(group_id, partitions.unwrap_or(planned))
+    }
+
+    /// The machine that keeps `group_id`, if this broker has it.
+    pub(super) fn shard(&self, group_id: &str) -> Result<Arc<Runtime<Groups>>, GroupError> {
+        let partition = self.coordinator_partition(group_id);
+        let shard = self.shared.shards.load().get(&partition).cloned();
+        shard.ok_or_else(|| NotNow::NotCoordinator.into())
+    }
+
+    /// Decides before this returns; the future is the answer. Dropping it gives a parked join or
+    /// sync up.
+    pub(super) fn ask(
+        &self,
+        group_id: &str,
+        request: GroupRequest,
+    ) -> impl Future<Output = Result<GroupAnswer, GroupError>> + Send + use<> {
+        let asked = self.shard(group_id).map(|shard| shard.ask(request));
+        async move {
+            match asked?.await {
+                Ok((answer, _)) => Ok(answer),
+                Err(error) => Err(unanswered(&error)),
+            }
+        }
+    }
+
+    /// JoinGroup: waits until the group has a new generation, or for the refusal.
+    pub async fn join_group(&self, ask: JoinGroup) -> Result<Joined, JoinRefused> {
+        let (group_id, member_id) = (ask.group_id.clone(), ask.member_id.clone());
+        let refused = |error| JoinRefused { member_id: member_id.clone(), error };
+        self.check_join(&ask).map_err(|fault| refused(fault.into()))?;
+        match self.ask(&group_id, GroupRequest::Join(ask)).await {
+            Ok(GroupAnswer::Join(outcome)) => outcome,
+            Ok(other) => mismatched(&other),
+            // Kafka leaves the member id out where the coordinator itself did not answer.
+            Err(error) => Err(JoinRefused { member_id: "".into(), error }),
+        }
+    }
+
+    fn check_join(&self, ask: &JoinGroup) -> Result<(), ClientFault> {
+        check_group_id(&ask.group_id)?;
+        let (config, sent_ms) = (self.shared.config.load(), ask.session_timeout_ms);
+        let (min_ms, max_ms) = (config.session_timeout_min_ms, config.session_timeout_max_ms);
+        if (min_ms..=max_ms).contains(&sent_ms) {
+            Ok(())
+        } else {
+            Err(ClientFault::InvalidSessionTimeout { sent_ms, min_ms, max_ms })
+        }
+    }
+
+    /// SyncGroup: a follower waits for its leader's assignment.
+    pub async fn sync_group(&self, ask: SyncGroup) -> Result<Synced, GroupError> {
+        check_group_id(&ask.group_id)?;
+        match self.ask(&ask.group_id.clone(), GroupRequest::Sync(ask)).await? {
+            GroupAnswer::Sync(outcome) => outcome,
+            other => mismatched(&other),
+        }
+    }
+
+    /// Heartbeat. While the groups are being loaded it is well: nobody has missed anything yet.
+    pub async fn heartbeat(&self, ask: Heartbeat) -> Result<(), GroupError> {
+        check_group_id(&ask.group_id)?;
+        match self.ask(&ask.group_id.clone(), GroupRequest::Heartbeat(ask)).await {
+            Ok(GroupAnswer::Heartbeat(outcome)) => outcome,
+            Ok(other) => mismatched(&other),
+            Err(GroupError::NotNow(NotNow::Loading)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// LeaveGroup: an outcome for each member, in the order asked for.
+    pub async fn leave_group(&self, ask: LeaveGroup) -> Result<Vec<LeftMember>, GroupError> {
+        check_group_id(&ask.group_id)?;
+        match self.ask(&ask.group_id.clone(), GroupRequest::Leave(ask)).await? {
+            GroupAnswer::Leave(left) => Ok(left),
+            other => mismatched(&other),
+        }
+    }
+
+    /// DescribeGroups: in the order asked for. An unknown group is [`ClientFault::GroupNotFound`],
+    /// which versions before 6 show as a group in state [`GroupState::DEAD`](super::GroupState).
+    pub async fn describe_groups(
+        &self,
+        ids: Vec<GroupId>,
+    ) -> Vec<(GroupId, Result<Description, GroupError>)> {
+        let ask = |id: GroupId| (self.ask(&id, GroupRequest::Describe(id.clone())), id);
+        let asked: Vec<_> = ids.into_iter().map(ask).collect();
+        let mut described = Vec::with_capacity(asked.len());
+        for (answer, id) in asked {
+            match answer.await {
+                Ok(GroupAnswer::Describe(outcome)) => described.push((id, outcome)),
+                Ok(other) => mismatched(&other),
+                Err(error) => described.push((id, Err(error))),
+            }
+        }
+        described
+    }
+
+    /// ListGroups: the groups that this broker coordinates.
+    pub async fn list_groups(&self, ask: &ListGroups) -> Result<Vec<ListedGroup>, GroupError> {
+        let filter = ListFilter::from(ask);
+        let asked: Vec<_> = {
+            let shards = self.shared.shards.load();
+            shards.values().map(|shard| shard.ask(GroupRequest::List(filter.clone()))).collect()
+        };
+        let mut listed = Vec::new();
+        for answer in asked {
+            match answer.await {
+                Ok((GroupAnswer::List(groups), _)) => listed.extend(groups),
+                Ok((other, _)) => mismatched(&other),
+                Err(error) => match unanswered(&error) {
+                    GroupError::NotNow(NotNow::NotCoordinator) => {}
+                    error => return Err(error),
+                },
+            }
+        }
+        Ok(listed)
+    }
+
+    /// DeleteGroups: an outcome for each group, in the order asked for.
+    pub async fn delete_groups(
+        &self,
+        ids: Vec<GroupId>,
+    ) -> Vec<(GroupId, Result<(), GroupError>)> {
+        let mut deleted = Vec::with_capacity(ids.len());
+        for id in ids {
+            let outcome = loop {
+                match self.ask(&id, GroupRequest::Delete(id.clone())).await {
+                    Ok(GroupAnswer::Delete(Ok(Progress::More))) => {}
+                    Ok(GroupAnswer::Delete(outcome)) => break outcome.map(|_| ()),
+                    Ok(other) => mismatched(&other),
+                    Err(error) => break Err(error),
+                }
+            };
+            deleted.push((id, outcome));
+        }
+        deleted
+    }
+
+    /// Groups and committed offsets of the partitions that are led here: (groups, offsets).
+    pub async fn counts(&self) -> (usize, usize) {
+        let shards = self.shared.shards.load_full();
+        let mut sum = (0, 0);
+        for shard in shards.values() {
+            let counted = shard.read(|groups| (groups.groups_count(), groups.offsets_count()));
+            if let Ok((groups, offsets)) = counted.await {
+                sum = (sum.0 + groups, sum.1 + offsets);
+            }
+        }
+        sum
+    }
+
+    /// No decision after this.
+    pub fn stop(&self) {
+        let _changing = self.shared.lock();
+        for shard in self.shared.shards.swap(Arc::default()).values() {
+            shard.stop();
+        }
+    }
+}
+
+impl Subscriber for GroupCoordinator {
+    fn publish(&self, delta: &Delta) {
+        self.shared.image.store(delta.after.clone());
+        self.shared.follow(delta);
+        let is_other = |name: &TopicName| **name != *GROUP_TOPIC;
+        let deleted: Vec<TopicName> =
+            delta.deleted().map(|topic| topic.name.clone()).filter(is_other).collect();
+        if !deleted.is_empty() {
+            let shards = self.shared.shards.load_full();
+            self.shared.env.tasks.spawn_data(forget_topics(shards, deleted));
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a machine for each partition that came to this broker, stops those that left.
+    fn follow(&self, delta: &Delta) {
+        let _changing = self.lock();
+        let mut shards = Shards::clone(&self.shards.load());
+        let mut is_changed = false;
+        if delta.deleted().any(|topic| *topic.name == *GROUP_TOPIC) {
+            shards.values().for_each(|shard| shard.stop());
+            shards.clear();
+            is_changed = true;
+        }
+        for change in delta.partitions().filter(|change| *change.topic.name == *GROUP_TOPIC) {
+            let is_here = change.after.replicas.contains(&self.broker_id);
+            match shards.get(&change.index) {
+                None if is_here => {
+                    let Some(journal) = (self.journals)(change.index) else { continue };
+                    shards.insert(change.index, Arc::new(self.start(journal)));
+                }
+                Some(shard) if !is_here => {
+                    shard.stop();
+                    shards.remove(&change.index);
+                }
+                _ => continue,
+            }
+            is_changed = true;
+        }
+        if is_changed {
+            self.shards.store(Arc::new(shards));
+        }
+    }
+
+    fn start(&self, journal: Arc<dyn Journal>) -> Runtime<Groups> {
+        let (env, world, tell) = (self.env.clone(), self.config.clone(), self.on_effect.clone());
+        let on_effect = Box::new(move |effect, _epoch| tell(effect));
+        let runtime = Runtime::new(Groups::default(), journal, env, world, on_effect);
+        self.env.tasks.spawn_data(runtime.run());
+        runtime
+    }
+}
+
+/// Writes tombstones for the offsets of topics that are gone. What a partition misses (it is not
+/// led here, or fails) its next leader keeps until it expires, as in Kafka.
+async fn forget_topics(shards: Arc<Shards>, topics: Vec<TopicName>) {
+    for shard in shards.values() {
+        let request = || GroupRequest::TopicsDeleted(topics.clone());
+        while let Ok((GroupAnswer::TopicsDeleted(Progress::More), _)) = shard.ask(request()).await {
+        }
+    }
+}
+
+pub(super) fn check_group_id(group_id: &str) -> Result<(), ClientFault> {
+    if group_id.is_empty() { Err(ClientFault::InvalidGroupId) } else { Ok(()) }
+}
+
+/// What it means that a machine gave no answer. Kafka sends the client to another broker where
+/// this one's storage failed or its leadership ended.
+pub(super) fn unanswered(error: &AskError) -> GroupError {
+    let not_now = match error {
+        AskError::NotReady(NotReady::TooFewReplicas) => NotNow::NotAvailable,
+        AskError::NotReady(NotReady::NotLeader | NotReady::Storage) | AskError::Lost => {
+            NotNow::NotCoordinator
+        }
+        AskError::Loading => NotNow::Loading,
+    };
+    not_now.into()
+}
+
+/// A machine's answer of another kind than the question: our own mistake.
+pub(super) fn mismatched(answer: &GroupAnswer) -> ! {
+    crate::common::broken_invariant(
+        concat!(file!(), ":", line!()),
+        "the answer is of the question's kind",
+        &format!("{answer:?}"),
+    )
+}
