@@ -196,10 +196,7 @@ impl GroupCoordinator {
     }
 
     /// DeleteGroups: an outcome for each group, in the order asked for.
-    pub async fn delete_groups(
-        &self,
-        ids: Vec<GroupId>,
-    ) -> Vec<(GroupId, Result<(), GroupError>)> {
+    pub async fn delete_groups(&self, ids: Vec<GroupId>) -> Vec<(GroupId, Result<(), GroupError>)> {
         let mut deleted = Vec::with_capacity(ids.len());
         for id in ids {
             let outcome = loop {

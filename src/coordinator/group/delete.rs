@@ -107,8 +107,7 @@ impl Turn<'_> {
                 all_expired = false;
             }
         }
-        let is_gone =
-            all_expired && is_empty && self.state.pending_of(group_id).next().is_none();
+        let is_gone = all_expired && is_empty && self.state.pending_of(group_id).next().is_none();
         if is_gone {
             records.push(GroupRecord::group_tombstone(group_id.clone()));
         }

@@ -205,13 +205,7 @@ impl Turn<'_> {
     }
 
     /// Gives a static member a new id; whoever still waits with the old one is fenced.
-    fn rename(
-        &mut self,
-        group: &mut Live,
-        instance: &InstanceId,
-        old: &MemberId,
-        new: MemberId,
-    ) {
+    fn rename(&mut self, group: &mut Live, instance: &InstanceId, old: &MemberId, new: MemberId) {
         let fenced = || GroupError::from(ClientFault::FencedInstance);
         if let Some(ticket) = group.take_join(old) {
             let refused = JoinRefused { member_id: old.clone(), error: fenced() };

@@ -249,11 +249,7 @@ impl Live {
                 return Err(ClientFault::FencedInstance);
             }
         }
-        if self.members.contains_key(member_id) {
-            Ok(())
-        } else {
-            Err(ClientFault::UnknownMember)
-        }
+        if self.members.contains_key(member_id) { Ok(()) } else { Err(ClientFault::UnknownMember) }
     }
 
     pub fn check_generation(&self, sent: i32) -> Result<(), ClientFault> {

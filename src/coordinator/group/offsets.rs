@@ -63,9 +63,8 @@ impl GroupCoordinator {
             asked = Some(known);
         }
         let shard = self.shard(&ask.group_id)?;
-        let fetch = shard.read(|groups| {
-            groups.fetch(&ask.group_id, asked.as_deref(), ask.require_stable)
-        });
+        let fetch =
+            shard.read(|groups| groups.fetch(&ask.group_id, asked.as_deref(), ask.require_stable));
         let mut fetched = fetch.await.map_err(|error| match unanswered(&error) {
             // Consumers before 3.9 do not know the other code here and would give up.
             GroupError::NotNow(NotNow::NotAvailable) => NotNow::NotCoordinator.into(),
@@ -93,8 +92,7 @@ impl GroupCoordinator {
         for (name, partitions) in std::mem::take(&mut ask.topics) {
             let topic = image.topic(&name);
             let is_there = |index: &i32| topic.is_some_and(|t| t.partition(*index).is_some());
-            let (there, missing): (Vec<i32>, Vec<i32>) =
-                partitions.into_iter().partition(is_there);
+            let (there, missing): (Vec<i32>, Vec<i32>) = partitions.into_iter().partition(is_there);
             if !missing.is_empty() {
                 let error = ClientFault::UnknownTopicOrPartition.into();
                 outcomes.push(refused(TopicId::NONE, name.clone(), missing, &error));
@@ -131,10 +129,8 @@ fn split_commit(
     };
     let error = ClientFault::UnknownTopicOrPartition.into();
     let Some(found) = image.topic(&name) else { return Err(refused(id, name, all, &error)) };
-    let (there, missing): (Vec<_>, Vec<_>) = topic
-        .partitions
-        .into_iter()
-        .partition(|sent| found.partition(sent.partition).is_some());
+    let (there, missing): (Vec<_>, Vec<_>) =
+        topic.partitions.into_iter().partition(|sent| found.partition(sent.partition).is_some());
     let missing: Vec<i32> = missing.iter().map(|sent| sent.partition).collect();
     let unknown = (!missing.is_empty()).then(|| refused(id, name.clone(), missing, &error));
     Ok((CommitTopic { id, name, partitions: there }, unknown))
@@ -145,12 +141,7 @@ fn named(topic: &CommitTopic) -> (TopicId, TopicName, Vec<i32>) {
     (topic.id, topic.name.clone(), partitions)
 }
 
-fn refused(
-    id: TopicId,
-    name: TopicName,
-    partitions: Vec<i32>,
-    error: &GroupError,
-) -> TopicOutcome {
+fn refused(id: TopicId, name: TopicName, partitions: Vec<i32>, error: &GroupError) -> TopicOutcome {
     let refuse = |partition| (partition, Err(error.clone()));
     TopicOutcome { id, name, partitions: partitions.into_iter().map(refuse).collect() }
 }

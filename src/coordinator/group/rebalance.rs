@@ -65,9 +65,8 @@ impl Turn<'_> {
     /// The next generation: dynamic members that have not joined are gone, the others hear of it.
     pub fn complete_join(&mut self, group: &mut Live) {
         self.timers.cancel(&Timer::Join(group.id.clone()));
-        let is_gone = |member: &&Member| {
-            member.awaiting_join.is_none() && member.group_instance_id.is_none()
-        };
+        let is_gone =
+            |member: &&Member| member.awaiting_join.is_none() && member.group_instance_id.is_none();
         let gone: Vec<MemberId> =
             group.members.values().filter(is_gone).map(|member| member.id.clone()).collect();
         for member_id in &gone {

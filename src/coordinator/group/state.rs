@@ -206,14 +206,18 @@ impl Groups {
         let fetch = |topic: &FetchTopic| FetchedTopic {
             id: topic.id,
             name: topic.name.clone(),
-            partitions: topic.partitions.iter().map(|partition| {
-                let key = OffsetKey::new(group_id.clone(), topic.name.clone(), *partition);
-                if require_stable && exists && self.is_pending(&key) {
-                    return FetchedPartition::unstable(*partition);
-                }
-                let committed = self.committed(&key).filter(|c| exists && c.fits(topic.id));
-                FetchedPartition::of(*partition, committed)
-            }).collect(),
+            partitions: topic
+                .partitions
+                .iter()
+                .map(|partition| {
+                    let key = OffsetKey::new(group_id.clone(), topic.name.clone(), *partition);
+                    if require_stable && exists && self.is_pending(&key) {
+                        return FetchedPartition::unstable(*partition);
+                    }
+                    let committed = self.committed(&key).filter(|c| exists && c.fits(topic.id));
+                    FetchedPartition::of(*partition, committed)
+                })
+                .collect(),
         };
         topics.iter().map(fetch).collect()
     }
