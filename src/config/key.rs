@@ -69,14 +69,13 @@ pub enum Valid {
     GzipLevel,
     OneOf(&'static [&'static str]),
     OneOfAnyCase(&'static [&'static str]),
-    /// A list of these, each at most once; may be empty.
+    /// A list of these; may be empty.
     ListOf(&'static [&'static str]),
-    /// A list of these, each at most once; may not be empty.
+    /// A list of these; may not be empty.
     SomeOf(&'static [&'static str]),
+    /// A list that may not be empty.
+    NotEmptyList,
     NotEmpty,
-    NoDuplicates,
-    /// A list, each at most once; may not be empty.
-    SomeDistinct,
     /// `partition:broker,…` or `*`.
     ThrottledReplicas,
 }
@@ -130,6 +129,10 @@ pub enum Parsed {
 }
 
 impl Key {
+    pub fn is_dynamic(&self) -> bool {
+        self.dynamic != Dynamic::ReadOnly
+    }
+
     pub fn is_sensitive(&self) -> bool {
         self.kind == Kind::Password
     }
@@ -145,17 +148,17 @@ impl Key {
     /// Reads `text` as a value of this key.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] with Kafka's message.
+    /// [`ConfigError`] with Kafka's message.
     pub fn parse(&self, text: &str) -> Result<Parsed, ConfigError> {
-        let refuse = |reason: String| {
-            let shown = if self.is_sensitive() { "[hidden]" } else { text };
+        let refuse = |shown: &str, reason: String| {
+            let shown = if self.is_sensitive() { "[hidden]" } else { shown };
             ConfigError::value(self.name, shown, reason)
         };
-        let parsed = self.typed(text.trim()).map_err(refuse)?;
-        self.valid.check(&parsed).map_err(|(shown, reason)| match shown {
-            Some(shown) => ConfigError::value(self.name, &shown, reason),
-            None => refuse(reason),
-        })?;
+        let parsed = self.typed(text.trim()).map_err(|reason| refuse(text, reason))?;
+        match &parsed {
+            Parsed::List(items) => self.check_list(items)?,
+            one => self.valid.check(one).map_err(|reason| refuse(&one.render(), reason))?,
+        }
         Ok(parsed)
     }
 
@@ -180,91 +183,123 @@ impl Key {
             Kind::List => Ok(Parsed::List(text.split(',').map(|s| s.trim().to_owned()).collect())),
         }
     }
-}
 
-/// The value to show where it differs from the whole text, and the reason.
-type Refusal = (Option<String>, String);
-
-impl Valid {
-    fn check(&self, parsed: &Parsed) -> Result<(), Refusal> {
-        match (*self, parsed) {
-            (Self::AtLeast(lowest), Parsed::Int(value)) if *value < lowest => {
-                refuse(format!("Value must be at least {lowest}"))
-            }
-            (Self::Between(lowest, _), Parsed::Int(value)) if *value < lowest => {
-                refuse(format!("Value must be at least {lowest}"))
-            }
-            (Self::Between(_, highest), Parsed::Int(value)) if *value > highest => {
-                refuse(format!("Value must be no more than {highest}"))
-            }
-            (Self::BetweenDoubles(lowest, _), Parsed::Double(value)) if *value < lowest => {
-                refuse(format!("Value must be at least {lowest}"))
-            }
-            (Self::BetweenDoubles(_, highest), Parsed::Double(value)) if *value > highest => {
-                refuse(format!("Value must be no more than {highest}"))
-            }
-            (Self::GzipLevel, Parsed::Int(value)) if !matches!(value, -1 | 1..=9) => {
-                refuse("Value must be between 1 and 9 or equal to -1".to_owned())
-            }
-            (Self::OneOf(words), Parsed::Text(text)) if !words.contains(&text.as_str()) => {
-                refuse(format!("String must be one of: {}", words.join(", ")))
-            }
-            (Self::OneOfAnyCase(words), Parsed::Text(text))
-                if !words.iter().any(|word| word.eq_ignore_ascii_case(text)) =>
-            {
-                let words = words.join(", ");
-                refuse(format!("String must be one of (case insensitive): {words}"))
-            }
-            (Self::NotEmpty, Parsed::Text(text)) if text.is_empty() => {
-                refuse("String must be non-empty".to_owned())
-            }
-            (_, Parsed::List(items)) => self.check_list(items),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_list(&self, items: &[String]) -> Result<(), Refusal> {
-        let words = match *self {
-            Self::ListOf(words) | Self::SomeOf(words) => Some(words),
-            Self::NoDuplicates | Self::SomeDistinct => None,
-            Self::ThrottledReplicas => return check_throttled(items),
-            _ => return Ok(()),
+    fn check_list(&self, items: &[String]) -> Result<(), ConfigError> {
+        let name = self.name;
+        let words: &[&str] = match self.valid {
+            Valid::ListOf(words) | Valid::SomeOf(words) => words,
+            Valid::ThrottledReplicas => return self.check_throttled(items),
+            _ => &[],
         };
-        if items.is_empty() && matches!(self, Self::SomeOf(_) | Self::SomeDistinct) {
-            return refuse(
-                "Configuration must not be empty. Valid values include: any non-empty value"
-                    .to_owned(),
-            );
+        if items.is_empty() && matches!(self.valid, Valid::SomeOf(_) | Valid::NotEmptyList) {
+            let those = match words {
+                [] => "any non-empty value".to_owned(),
+                words => format!("[{}]", words.join(", ")),
+            };
+            return Err(ConfigError::rule(format!(
+                "Configuration '{name}' must not be empty. Valid values include: {those}"
+            )));
         }
-        if let Some(item) = items.iter().enumerate().find(|(at, item)| items[..*at].contains(item))
-        {
-            let _ = item;
-            return refuse("Duplicate entries are not allowed".to_owned());
+        if items.iter().any(String::is_empty) {
+            let reason = format!("Configuration '{name}' values must not be empty.");
+            return Err(ConfigError::rule(reason));
         }
-        let Some(words) = words else { return Ok(()) };
-        match items.iter().find(|item| !words.contains(&item.as_str())) {
+        match items.iter().find(|item| !words.is_empty() && !words.contains(&item.as_str())) {
             Some(item) => {
-                Err((Some(item.clone()), format!("String must be one of: {}", words.join(", "))))
+                let reason = format!("String must be one of: {}", words.join(", "));
+                Err(ConfigError::value(name, item, reason))
             }
             None => Ok(()),
         }
     }
-}
 
-fn refuse(reason: String) -> Result<(), Refusal> {
-    Err((None, reason))
-}
-
-fn check_throttled(items: &[String]) -> Result<(), Refusal> {
-    let is_pair = |item: &String| {
-        item.split_once(':').is_some_and(|(partition, broker)| {
-            let is_number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-            is_number(partition) && is_number(broker)
-        })
-    };
-    if items.iter().all(is_pair) || matches!(items, [only] if only == "*") {
-        return Ok(());
+    fn check_throttled(&self, items: &[String]) -> Result<(), ConfigError> {
+        let is_number = |s: &str| !s.is_empty() && s.bytes().all(|byte| byte.is_ascii_digit());
+        let is_pair = |item: &String| {
+            item.split_once(':').is_some_and(|(left, right)| is_number(left) && is_number(right))
+        };
+        if items.iter().all(is_pair) || matches!(items, [only] if only == "*") {
+            return Ok(());
+        }
+        let name = self.name;
+        let reason = format!(
+            "{name} must be the literal '*' or a list of replicas in the following format: \
+             [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        );
+        Err(ConfigError::value(name, &format!("[{}]", items.join(", ")), reason))
     }
-    let form = "[partitionId]:[brokerId],[partitionId]:[brokerId],...";
-    refuse(format!("must be the literal '*' or a list of replicas in the following format: {form}"))
+}
+
+impl Valid {
+    fn check(&self, parsed: &Parsed) -> Result<(), String> {
+        let at_least = |lowest: &dyn std::fmt::Display| format!("Value must be at least {lowest}");
+        let at_most =
+            |highest: &dyn std::fmt::Display| format!("Value must be no more than {highest}");
+        let reason = match (*self, parsed) {
+            (Self::AtLeast(lowest) | Self::Between(lowest, _), Parsed::Int(value))
+                if *value < lowest =>
+            {
+                at_least(&lowest)
+            }
+            (Self::Between(_, highest), Parsed::Int(value)) if *value > highest => {
+                at_most(&highest)
+            }
+            (Self::BetweenDoubles(lowest, _), Parsed::Double(value)) if *value < lowest => {
+                at_least(&lowest)
+            }
+            // NaN is no more in the range than it is below it.
+            (Self::BetweenDoubles(_, highest), Parsed::Double(value))
+                if *value > highest || value.is_nan() =>
+            {
+                at_most(&highest)
+            }
+            (Self::GzipLevel, Parsed::Int(value)) if !matches!(value, -1 | 1..=9) => {
+                "Value must be between 1 and 9 or equal to -1".to_owned()
+            }
+            (Self::OneOf(words), Parsed::Text(text)) if !words.contains(&text.as_str()) => {
+                format!("String must be one of: {}", words.join(", "))
+            }
+            (Self::OneOfAnyCase(words), Parsed::Text(text))
+                if !words.iter().any(|word| word.eq_ignore_ascii_case(text)) =>
+            {
+                format!("String must be one of (case insensitive): {}", words.join(", "))
+            }
+            (Self::NotEmpty, Parsed::Text(text)) if text.is_empty() => {
+                "String must be non-empty".to_owned()
+            }
+            _ => return Ok(()),
+        };
+        Err(reason)
+    }
+}
+
+impl Parsed {
+    /// The value as DescribeConfigs shows it; empty for null, which callers know by itself.
+    pub fn render(&self) -> String {
+        match self {
+            Self::Null => String::new(),
+            Self::Boolean(value) => value.to_string(),
+            Self::Int(value) => value.to_string(),
+            Self::Double(value) => java_double(*value),
+            Self::Text(text) => text.clone(),
+            Self::List(items) => items.join(","),
+        }
+    }
+}
+
+/// A double as Java prints it: plain from 0.001 up to 10 000 000, with an exponent elsewhere, and
+/// at least one digit after the point.
+fn java_double(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || (1e-3..1e7).contains(&size) {
+        return format!("{value:?}");
+    }
+    if !value.is_finite() {
+        return format!("{value}").replace("inf", "Infinity");
+    }
+    let text = format!("{value:E}");
+    match text.split_once('E') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
+        _ => text,
+    }
 }

@@ -4,24 +4,38 @@
 //! May not live here: I/O (a file's text comes as an argument), defaults or bounds said a second
 //! time, what a value does.
 
+use std::collections::BTreeMap;
+
 mod broker;
-pub mod dynamic;
+mod describe;
+mod dynamic;
 mod error;
 mod key;
 mod known;
 mod listeners;
+mod load;
+mod properties;
+mod rules;
 mod source;
 mod table;
+#[cfg(test)]
+mod tests;
 pub mod topic;
 mod value;
 
 pub use broker::{
     BrokerConfig, GroupKeys, LogKeys, NetworkKeys, NodeKeys, OttlaKeys, TopicKeys, honoured_keys,
 };
+pub use describe::{ConfigRow, ConfigSource, ConfigSynonym, describe_cluster_default};
+pub use dynamic::Level;
 pub use error::ConfigError;
 pub use key::{Dynamic, Fallback, Honour, Key, Kind, Parsed, Valid};
-pub use known::broker_key;
+pub use known::{broker_key, broker_keys, nearest_broker_key};
 pub use listeners::{EndPoint, Listeners, SecurityProtocol};
+pub use load::{Notices, Sources, load, property_of_variable};
 pub use source::{Origin, Statics};
 pub use topic::TopicConfig;
 pub use value::{CleanupPolicy, CompressionType, TimestampType};
+
+/// Config values by name, as the metadata image keeps them for one resource.
+pub type Values = BTreeMap<String, String>;

@@ -30,18 +30,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// See [`Statics::fill_from_house`]. Replication factors and minima of internal topics are those
-/// that one node can hold.
+/// See [`Statics::fill_from_house`]. The replication factor of the offsets topic is what one
+/// node can hold.
 const HOUSE: &[(&str, &str)] = &[
     ("node.id", "1"),
     ("process.roles", "broker,controller"),
     ("controller.listener.names", "CONTROLLER"),
     ("listeners", "PLAINTEXT://localhost:9092"),
     ("offsets.topic.replication.factor", "1"),
-    ("transaction.state.log.replication.factor", "1"),
-    ("transaction.state.log.min.isr", "1"),
-    ("share.coordinator.state.topic.replication.factor", "1"),
-    ("share.coordinator.state.topic.min.isr", "1"),
 ];
 
 /// Static values by key; a later layer's value stands.
@@ -85,6 +81,11 @@ impl Statics {
 
     pub fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
+    }
+
+    /// Whether someone, not Ottla, has set `name`.
+    pub fn is_written(&self, name: &str) -> bool {
+        self.origin(name).is_some_and(|origin| *origin != Origin::House)
     }
 
     pub fn origin(&self, name: &str) -> Option<&Origin> {

@@ -35,7 +35,7 @@ macro_rules! config_keys {
         $(
             $(#[doc = $doc:literal])+
             $field:ident: $type:ty = $default:tt, $valid:expr;
-                key $name:literal, dynamic $dynamic:ident;
+                key $name:literal, dynamic $dynamic:ident $(, $internal:ident)?;
         )+
     ) => {
         $(#[doc = $head])+
@@ -47,7 +47,7 @@ macro_rules! config_keys {
         impl $family {
             pub const KEYS: &'static [$crate::config::Key] = &[
                 $($crate::config::table::row!(
-                    $type, $name, $default, $valid, $dynamic, None, $($doc),+
+                    $type, $name, $default, $valid, $dynamic, None, [$($internal)?], $($doc),+
                 ),)+
             ];
 
@@ -57,7 +57,7 @@ macro_rules! config_keys {
                 Ok(Self {
                     $($field: {
                         const KEY: $crate::config::Key = $crate::config::table::row!(
-                            $type, $name, $default, $valid, $dynamic, None, $($doc),+
+                            $type, $name, $default, $valid, $dynamic, None, [], $($doc),+
                         );
                         $crate::config::table::typed(&KEY, texts)?
                     },)+
@@ -69,7 +69,10 @@ macro_rules! config_keys {
 
 /// One [`Key`] of an honoured row.
 macro_rules! row {
-    ($type:ty, $name:expr, $default:tt, $valid:expr, $dynamic:ident, $broker:expr, $($doc:expr),+) => {
+    (
+        $type:ty, $name:expr, $default:tt, $valid:expr, $dynamic:ident, $broker:expr,
+        [$($internal:ident)?], $($doc:expr),+
+    ) => {
         $crate::config::Key {
             name: $name,
             kind: <$type as $crate::config::value::Value>::KIND,
@@ -77,7 +80,7 @@ macro_rules! row {
             valid: { use $crate::config::key::Valid::*; $valid },
             dynamic: $crate::config::key::Dynamic::$dynamic,
             honour: $crate::config::key::Honour::Yes,
-            internal: false,
+            internal: $crate::config::table::is_internal!($($internal)?),
             broker: $broker,
             doc: concat!($($doc),+),
         }
@@ -96,4 +99,14 @@ macro_rules! fallback {
     };
 }
 
-pub(crate) use {config_keys, fallback, row};
+/// `internal` or nothing; any other flag of a row is none of this macro's business.
+macro_rules! is_internal {
+    (internal) => {
+        true
+    };
+    ($($other:ident)?) => {
+        false
+    };
+}
+
+pub(crate) use {config_keys, fallback, is_internal, row};

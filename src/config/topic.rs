@@ -1,8 +1,7 @@
 //! The configuration of a topic: every topic key of Kafka 4.4, said once together with the broker
 //! key that is its default.
 
-use std::collections::BTreeMap;
-
+use super::Values;
 use super::broker::LogKeys;
 use super::error::ConfigError;
 use super::key::Key;
@@ -16,7 +15,9 @@ macro_rules! topic_keys {
     ($(
         $(#[doc = $doc:literal])+
         $field:ident: $type:ty = $default:tt, $valid:expr;
-            key $name:literal $(, same $same:literal)? $(, broker $first:literal by $by:expr)?;
+            key $name:literal
+                $(, same $same:literal)? $(, broker $first:literal by $by:expr)?
+                $(, flag $internal:ident)?;
     )+) => {
         /// What a topic is kept by: its own values, else the broker's, else Kafka's defaults.
         #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +30,7 @@ macro_rules! topic_keys {
             pub const KEYS: &'static [Key] = &[
                 $(row!(
                     $type, $name, $default, $valid, ReadOnly,
-                    topic_keys!(@first $($same)? $($first)?), $($doc),+
+                    topic_keys!(@first $($same)? $($first)?), [$($internal)?], $($doc),+
                 ),)+
             ];
 
@@ -49,12 +50,23 @@ macro_rules! topic_keys {
                 })
             }
 
+            /// The value of a key that is made of broker keys with other units.
+            pub(super) fn derived(&self, name: &str) -> Option<i64> {
+                $($(
+                    if name == $name {
+                        let _: fn(&LogKeys) -> i64 = $by;
+                        return Some(self.$field);
+                    }
+                )?)+
+                None
+            }
+
             /// Sets one value; the topic key must be known.
             fn set(&mut self, name: &str, one: &dyn Texts) -> Result<(), ConfigError> {
                 match name {
                     $($name => {
                         const KEY: Key = row!(
-                            $type, $name, $default, $valid, ReadOnly, None, $($doc),+
+                            $type, $name, $default, $valid, ReadOnly, None, [], $($doc),+
                         );
                         self.$field = typed(&KEY, one)?;
                     })+
@@ -66,14 +78,14 @@ macro_rules! topic_keys {
     };
     (@broker [$($row:tt)+]) => { &[] };
     (@broker [$type:ty, $default:tt, $valid:expr, $($doc:literal),+] $same:literal) => {
-        &[row!($type, $same, $default, $valid, ClusterWide, None, $($doc),+)]
+        &[row!($type, $same, $default, $valid, ClusterWide, None, [], $($doc),+)]
     };
     (@first) => { None };
     (@first $name:literal) => { Some($name) };
     (@name $name:literal) => { $name };
     (@name $name:literal $same:literal) => { $same };
     (@default $texts:ident, $log:ident, [$type:ty, $name:expr, $default:tt, $valid:expr]) => {{
-        const KEY: Key = row!($type, $name, $default, $valid, ReadOnly, None, "");
+        const KEY: Key = row!($type, $name, $default, $valid, ReadOnly, None, [], "");
         typed(&KEY, $texts)?
     }};
     (@default $texts:ident, $log:ident, [$($row:tt)+] $by:expr) => { $by($log) };
@@ -120,7 +132,7 @@ topic_keys! {
         key "index.interval.bytes", same "log.index.interval.bytes";
     /// Segment size below the least that `segment.bytes` allows, for tests.
     internal_segment_bytes: Option<i32> = null, Any;
-        key "internal.segment.bytes";
+        key "internal.segment.bytes", flag internal;
     /// Replicas whose leaders send under the replication quota: `partition:broker,…`, or `*`.
     leader_replication_throttled_replicas: Vec<String> = "", ThrottledReplicas;
         key "leader.replication.throttled.replicas";
@@ -255,10 +267,7 @@ impl TopicConfig {
     ///
     /// # Errors
     /// See there.
-    pub fn resolve(
-        broker_default: &Self,
-        overrides: &BTreeMap<String, String>,
-    ) -> Result<Self, ConfigError> {
+    pub fn resolve(broker_default: &Self, overrides: &Values) -> Result<Self, ConfigError> {
         broker_default.with(overrides.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
@@ -274,6 +283,12 @@ impl TopicConfig {
                 "conflict topic config setting min.compaction.lag.ms ({least}) > \
                  max.compaction.lag.ms ({most})"
             )));
+        }
+        if self.remote_storage_enable {
+            return Err(ConfigError::rule(
+                "Tiered Storage functionality is disabled in the broker. Topic cannot be \
+                 configured with remote log storage.",
+            ));
         }
         Ok(())
     }

@@ -8,10 +8,10 @@ config_keys! {
     LogKeys;
 
     /// Where logs are, when `log.dirs` is not set.
-    dir: Vec<String> = "/tmp/kafka-logs", SomeDistinct;
+    dir: Vec<String> = "/tmp/kafka-logs", NotEmptyList;
         key "log.dir", dynamic ReadOnly;
     /// Directories of the logs, separated by commas.
-    dirs: Option<Vec<String>> = null, SomeDistinct;
+    dirs: Option<Vec<String>> = null, NotEmptyList;
         key "log.dirs", dynamic ReadOnly;
     /// The log is synced when its oldest unsynced record is this old, in milliseconds; not set:
     /// `log.flush.scheduler.interval.ms`.
@@ -55,7 +55,7 @@ config_keys! {
         key "producer.id.expiration.ms", dynamic ClusterWide;
     /// How often expired producer ids are looked for, in milliseconds.
     producer_id_expiration_check_interval_ms: i32 = "600000", AtLeast(1);
-        key "producer.id.expiration.check.interval.ms", dynamic ReadOnly;
+        key "producer.id.expiration.check.interval.ms", dynamic ReadOnly, internal;
 }
 
 const HOUR_MS: i64 = 3_600_000;

@@ -8,7 +8,6 @@ mod node;
 mod ottla;
 mod topics;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use group::GroupKeys;
@@ -18,9 +17,12 @@ pub use node::NodeKeys;
 pub use ottla::OttlaKeys;
 pub use topics::TopicKeys;
 
+use super::Values;
+use super::dynamic::{self, Level};
 use super::error::ConfigError;
-use super::key::{Dynamic, Key};
+use super::key::Key;
 use super::listeners::Listeners;
+use super::rules;
 use super::source::Statics;
 use super::table::Texts;
 use super::topic::{self, TopicConfig};
@@ -44,8 +46,8 @@ pub struct BrokerConfig {
 /// The values of one broker by source, strongest first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::config) struct Layers {
-    pub own: Arc<BTreeMap<String, String>>,
-    pub cluster: Arc<BTreeMap<String, String>>,
+    pub own: Arc<Values>,
+    pub cluster: Arc<Values>,
     pub statics: Arc<Statics>,
 }
 
@@ -53,6 +55,14 @@ impl Texts for Layers {
     fn text(&self, name: &str) -> Option<&str> {
         let dynamic = self.own.get(name).or_else(|| self.cluster.get(name));
         dynamic.map(String::as_str).or_else(|| self.statics.text(name))
+    }
+}
+
+impl Layers {
+    fn is_written(&self, name: &str) -> bool {
+        self.own.contains_key(name)
+            || self.cluster.contains_key(name)
+            || self.statics.is_written(name)
     }
 }
 
@@ -82,8 +92,8 @@ impl BrokerConfig {
     fn from_layers(layers: Layers) -> Result<Self, ConfigError> {
         let node = NodeKeys::read(&layers)?;
         let log = LogKeys::read(&layers)?;
-        Ok(Self {
-            listeners: Listeners::of(&node)?,
+        let config = Self {
+            listeners: Listeners::of(&node, layers.is_written("listener.security.protocol.map"))?,
             node,
             network: NetworkKeys::read(&layers)?,
             topics: TopicKeys::read(&layers)?,
@@ -92,20 +102,21 @@ impl BrokerConfig {
             topic_defaults: TopicConfig::of_broker(&layers, &log)?,
             log,
             layers,
-        })
+        };
+        rules::check(&config, &|name| config.layers.is_written(name))?;
+        Ok(config)
     }
 
     /// This configuration with dynamic values: `cluster` for all brokers, `own` for this one. A
-    /// value that is wrong, or whose key may not change at run time, is left out and returned.
-    pub fn with_dynamic(
-        &self,
-        cluster: &BTreeMap<String, String>,
-        own: &BTreeMap<String, String>,
-    ) -> (Self, Vec<ConfigError>) {
+    /// value that is wrong, or whose key may not change at run time, is left out and returned:
+    /// it may come from a newer or an older version.
+    pub fn with_dynamic(&self, cluster: &Values, own: &Values) -> (Self, Vec<ConfigError>) {
         let mut refused = Vec::new();
-        let mut layers = Layers { statics: self.layers.statics.clone(), ..Layers::default() };
-        layers.cluster = Arc::new(usable(cluster, Dynamic::ClusterWide, &mut refused));
-        layers.own = Arc::new(usable(own, Dynamic::PerBroker, &mut refused));
+        let layers = Layers {
+            statics: self.layers.statics.clone(),
+            cluster: Arc::new(usable(cluster, Level::Cluster, &mut refused)),
+            own: Arc::new(usable(own, Level::Broker, &mut refused)),
+        };
         match Self::from_layers(layers) {
             Ok(config) => (config, refused),
             Err(error) => {
@@ -114,6 +125,21 @@ impl BrokerConfig {
                 (self.clone(), refused)
             }
         }
+    }
+
+    /// Checks what AlterConfigs and IncrementalAlterConfigs would make of one level: `values` are
+    /// all of that level after the change, those of the other level stay.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with Kafka's text; Kafka answers INVALID_REQUEST.
+    pub fn check_dynamic(&self, level: Level, values: &Values) -> Result<(), ConfigError> {
+        dynamic::check(level, values)?;
+        let mut layers = self.layers.clone();
+        match level {
+            Level::Cluster => layers.cluster = Arc::new(values.clone()),
+            Level::Broker => layers.own = Arc::new(values.clone()),
+        }
+        Self::from_layers(layers).map(|_| ()).map_err(dynamic::requirement)
     }
 }
 
@@ -133,18 +159,13 @@ impl Default for BrokerConfig {
     }
 }
 
-/// The values that may be set at this level; a key that is not honoured is kept to be shown.
-fn usable(
-    values: &BTreeMap<String, String>,
-    level: Dynamic,
-    refused: &mut Vec<ConfigError>,
-) -> BTreeMap<String, String> {
-    let mut usable = BTreeMap::new();
+/// The values that may be set at this level.
+fn usable(values: &Values, level: Level, refused: &mut Vec<ConfigError>) -> Values {
+    let mut usable = Values::new();
     for (name, value) in values {
-        match super::dynamic::check(level, name, value) {
-            Ok(()) => {
-                usable.insert(name.clone(), value.clone());
-            }
+        let one = Values::from([(name.clone(), value.clone())]);
+        match dynamic::check(level, &one) {
+            Ok(()) => usable.extend(one),
             Err(error) => refused.push(error),
         }
     }

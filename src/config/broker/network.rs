@@ -1,5 +1,6 @@
 //! Sockets, connections and requests.
 
+use crate::config::ConfigError;
 use crate::config::table::config_keys;
 
 config_keys! {
@@ -48,4 +49,25 @@ config_keys! {
     /// Most partitions in an answer to DescribeTopicPartitions.
     max_request_partition_size_limit: i32 = "2000", AtLeast(1);
         key "max.request.partition.size.limit", dynamic ReadOnly;
+}
+
+impl NetworkKeys {
+    /// `max.connections.per.ip.overrides` by host.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for an entry that is not `host:number`.
+    pub fn connection_overrides(&self) -> Result<Vec<(String, i32)>, ConfigError> {
+        let text = &self.max_connections_per_ip_overrides;
+        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        entries
+            .map(|entry| {
+                let (host, number) = entry.rsplit_once(':')?;
+                Some((host.trim().to_owned(), number.trim().parse().ok()?))
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(|| {
+                let name = "max.connections.per.ip.overrides";
+                ConfigError::value(name, text, "Each entry must be in the form host:number")
+            })
+    }
 }

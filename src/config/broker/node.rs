@@ -20,10 +20,10 @@ config_keys! {
         key "broker.rack", dynamic ReadOnly;
     /// Addresses to listen on, `NAME://host:port` separated by commas; an empty host is every
     /// address of the machine, port 0 a free one.
-    listeners: Vec<String> = "PLAINTEXT://:9092", SomeDistinct;
+    listeners: Vec<String> = "PLAINTEXT://:9092", NotEmptyList;
         key "listeners", dynamic PerBroker;
     /// Addresses that clients are told, by listener; not set: those of `listeners`.
-    advertised_listeners: Option<Vec<String>> = null, SomeDistinct;
+    advertised_listeners: Option<Vec<String>> = null, NotEmptyList;
         key "advertised.listeners", dynamic ReadOnly;
     /// Security protocol of each listener name.
     listener_security_protocol_map: String =
@@ -37,7 +37,7 @@ config_keys! {
         "PLAINTEXT", OneOf(&["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]);
         key "security.inter.broker.protocol", dynamic ReadOnly;
     /// Listeners of the controller.
-    controller_listener_names: Vec<String> = required, SomeDistinct;
+    controller_listener_names: Vec<String> = required, NotEmptyList;
         key "controller.listener.names", dynamic ReadOnly;
     /// Controllers of the quorum, `id@host:port` separated by commas.
     controller_quorum_voters: Vec<String> = "", Any;
