@@ -3,7 +3,6 @@
 use super::broker::{BrokerConfig, honoured_keys};
 use super::key::{Key, Kind};
 use super::known;
-use super::source::Statics;
 use super::table::Texts;
 use super::topic::TopicConfig;
 use super::{ConfigError, Values};
@@ -152,24 +151,26 @@ impl BrokerConfig {
         let layers = &self.layers;
         let chain = chain(name);
         let mut synonyms = Vec::new();
-        let sources: [(ConfigSource, &dyn Fn(&str) -> Option<String>); 4] = [
-            (ConfigSource::DynamicBroker, &|name| layers.own.get(name).cloned()),
-            (ConfigSource::DynamicDefaultBroker, &|name| layers.cluster.get(name).cloned()),
-            (ConfigSource::StaticBroker, &|name| text_in(&layers.statics, name)),
-            (ConfigSource::Default, &|name| {
-                // A prefixed key has no default: the plain one's follows.
-                let key = known::broker_key(name).filter(|key| key.name == name)?;
-                key.default_text().map(str::to_owned)
-            }),
-        ];
-        for (source, values) in sources {
+        let own = |name: &str| layers.own.get(name).cloned();
+        let cluster = |name: &str| layers.cluster.get(name).cloned();
+        let fixed = |name: &str| layers.statics.text(name).map(str::to_owned);
+        // A prefixed key has no default: the plain one's follows.
+        let default = |name: &str| {
+            let key = known::broker_key(name).filter(|key| key.name == name)?;
+            key.default_text().map(str::to_owned)
+        };
+        let mut add = |source: ConfigSource, values: &dyn Fn(&str) -> Option<String>| {
             for name in &chain {
                 if let Some(text) = values(name) {
                     let value = shown(known::broker_key(name), &text);
                     synonyms.push(ConfigSynonym { name: (*name).to_owned(), value, source });
                 }
             }
-        }
+        };
+        add(ConfigSource::DynamicBroker, &own);
+        add(ConfigSource::DynamicDefaultBroker, &cluster);
+        add(ConfigSource::StaticBroker, &fixed);
+        add(ConfigSource::Default, &default);
         let first = synonyms.iter().position(|synonym| synonym.name == name);
         synonyms.split_off(first.unwrap_or(synonyms.len()))
     }
@@ -197,10 +198,6 @@ pub fn describe_cluster_default(cluster: &Values, names: &[&str]) -> Vec<ConfigR
             }
         })
         .collect()
-}
-
-fn text_in(statics: &Statics, name: &str) -> Option<String> {
-    statics.text(name).map(str::to_owned)
 }
 
 /// A value as it may be shown: not at all where it is, or may be, a secret.

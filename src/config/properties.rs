@@ -87,8 +87,9 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_java_reads_them() {
+        type Settings = [(usize, &'static str, &'static str)];
         #[rustfmt::skip]
-        let table: [(&str, &[(usize, &str, &str)]); 12] = [
+        let table: [(&str, &Settings); 12] = [
             ("a=b",                    &[(1, "a", "b")]),
             ("  a = b  ",              &[(1, "a", "b  ")]),
             ("a:b",                    &[(1, "a", "b")]),

@@ -78,7 +78,8 @@ fn check_voters(config: &BrokerConfig) -> Result<(), ConfigError> {
                 "Failed to parse voter ID as an integer from {id} in controller.quorum.voters"
             ));
         };
-        if !address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        if port.is_none() {
             return rule(&format!(
                 "Failed to parse host name from entry {entry} for the configuration \
                  controller.quorum.voters. Each entry should be in the form \
