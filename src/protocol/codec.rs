@@ -14,6 +14,8 @@ use crate::common::varint::{self, VarintError};
 
 /// Elements that an array may have; Kafka 4.4 refuses more.
 pub const ARRAY_ELEMENTS_MAX: usize = 1_000_000;
+/// Bytes of the longest string, in every version; Kafka refuses longer ones.
+pub const STRING_BYTES_MAX: usize = 32_767;
 /// Tagged fields that a struct may have; Kafka 4.4 refuses more.
 pub const TAGGED_FIELDS_MAX: u32 = 10_000;
 
@@ -260,15 +262,13 @@ impl Wire for Uuid {
     }
 }
 
-/// Reads a length in four bytes, or a varint of length + 1; `None` is null.
+/// Reads a length in four bytes, or a varint of length + 1; `None` is null, which any negative
+/// length says.
 fn read_length(bytes: &mut Bytes, at: At) -> Result<Option<usize>, DecodeError> {
     if at.flexible {
         return Ok((read_varint(bytes)? as usize).checked_sub(1));
     }
-    match i32::read(bytes, at)? {
-        -1 => Ok(None),
-        length => Ok(Some(usize::try_from(length).map_err(|_| Fault::Length)?)),
-    }
+    Ok(usize::try_from(i32::read(bytes, at)?).ok())
 }
 
 fn write_length<O: Out>(length: Option<usize>, out: &mut O, at: At) -> Result<(), EncodeError> {
@@ -312,32 +312,48 @@ impl Wire for Bytes {
     }
 }
 
-/// Reads the bytes of a string: its length has two bytes, or is a varint of length + 1.
+/// Reads a string: its length has two bytes, or is a varint of length + 1. Bytes that are not UTF-8
+/// are replaced, as Kafka does.
 fn read_text(bytes: &mut Bytes, at: At) -> Result<Option<StrBytes>, DecodeError> {
     let length = if at.flexible {
         (read_varint(bytes)? as usize).checked_sub(1)
     } else {
-        match i16::read(bytes, at)? {
-            -1 => None,
-            length => Some(usize::try_from(length).map_err(|_| Fault::Length)?),
-        }
+        usize::try_from(i16::read(bytes, at)?).ok()
     };
     let Some(length) = length else { return Ok(None) };
-    let text = StrBytes::from_utf8(take(bytes, length)?).map_err(|_| Fault::Utf8)?;
-    Ok(Some(text))
+    if length > STRING_BYTES_MAX {
+        return Err(Fault::Length.into());
+    }
+    let text = take(bytes, length)?;
+    Ok(Some(StrBytes::from_utf8(text.clone()).unwrap_or_else(|_| replaced(&text))))
+}
+
+/// Heap bytes that a string of `length` bytes takes when it is not UTF-8: each byte may become the
+/// three of U+FFFD, and somebody counts who shares them.
+pub(crate) const fn replaced_bytes_max(length: usize) -> usize {
+    3 * length + 64
+}
+
+fn replaced(text: &[u8]) -> StrBytes {
+    let mut out = String::with_capacity(3 * text.len());
+    for chunk in text.utf8_chunks() {
+        out.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    StrBytes::from_string(out)
 }
 
 fn write_text<O: Out>(text: Option<&str>, out: &mut O, at: At) -> Result<(), EncodeError> {
     let length = text.map(str::len);
+    if let Some(length) = length.filter(|length| *length > STRING_BYTES_MAX) {
+        return Err(EncodeError::TooLong { field: "", length });
+    }
     if at.flexible {
         varint::write_u64(out.open(), length.map_or(0, |length| length as u64 + 1));
     } else {
-        let too_long = |length| EncodeError::TooLong { field: "", length };
-        let short = match length {
-            None => -1,
-            Some(length) => i16::try_from(length).map_err(|_| too_long(length))?,
-        };
-        short.write(out, at)?;
+        length.map_or(-1, |length| length as i16).write(out, at)?;
     }
     out.open().put_slice(text.unwrap_or_default().as_bytes());
     Ok(())

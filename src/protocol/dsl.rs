@@ -39,11 +39,7 @@ macro_rules! schemas {
             use kafka_protocol::messages::$module::*;
             $(
                 $crate::protocol::dsl::describe! { foreign $name { $($fields)* } }
-                $(
-                    $crate::protocol::dsl::describe! { message $name $versions $flexible }
-                    pub(super) const MESSAGE: &$crate::protocol::schema::Message =
-                        &<$name as $crate::protocol::schema::DescribedMessage>::MESSAGE;
-                )?
+                $($crate::protocol::dsl::describe! { message $name $versions $flexible })?
             )+
         }
     };
@@ -197,7 +193,7 @@ macro_rules! describe {
     (@struct $name:ident { $(
         $field:ident: $kind:tt, $versions:literal
             $(, null $null:literal)? $(, tag $tag:literal)? $(= $default:expr)?;
-    )* } $keeps_unknown_tags:literal) => {
+    )* } $is_foreign:literal) => {
         impl $crate::protocol::schema::Described for $name {
             const SCHEMA: $crate::protocol::schema::Schema = $crate::protocol::schema::Schema {
                 name: stringify!($name),
@@ -205,7 +201,7 @@ macro_rules! describe {
                     $field: $kind, $versions $(, null $null)? $(, tag $tag)? $(= $default)?
                 ),)*],
                 decoded_bytes: size_of::<$name>(),
-                keeps_unknown_tags: $keeps_unknown_tags,
+                foreign: $is_foreign,
             };
         }
     };

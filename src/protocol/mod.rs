@@ -9,11 +9,18 @@
 pub mod api;
 pub mod batch;
 mod codec;
+#[cfg(test)]
+mod codec_tests;
 mod dsl;
 pub mod error;
+pub mod guard;
+#[cfg(test)]
+mod guard_tests;
 pub mod header;
 pub mod messages;
 pub mod records;
+#[cfg(test)]
+mod sample;
 pub mod schema;
 mod schemas;
 pub mod wire;

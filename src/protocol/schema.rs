@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{messages, records, schemas};
+use super::{messages, records};
 
 /// A range of versions, both ends included; empty when `first > last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,9 +158,9 @@ pub struct Schema {
     pub fields: &'static [Field],
     /// Bytes that one decoded value takes, without what it points to.
     pub decoded_bytes: usize,
-    /// Whether the decoder keeps tagged fields that it does not know (kafka-protocol does), which
-    /// the guard has to charge.
-    pub keeps_unknown_tags: bool,
+    /// Whether kafka-protocol decodes it: it keeps unknown tagged fields, which the guard has to
+    /// charge, and is stricter than Kafka with strings and nulls.
+    pub foreign: bool,
 }
 
 /// A whole request, response or stored record.
@@ -184,10 +184,7 @@ pub trait DescribedMessage: Described {
 
 /// Every message and record of the table.
 pub fn all() -> Vec<&'static Message> {
-    let mut all =
-        [messages::MESSAGES, records::metadata::MESSAGES, records::group::MESSAGES].concat();
-    all.extend(schemas::FAMILIES.concat());
-    all
+    [messages::MESSAGES, records::metadata::MESSAGES, records::group::MESSAGES].concat()
 }
 
 /// The whole table as JSON: an array of messages, each with `name`, `validVersions`,

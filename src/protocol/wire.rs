@@ -18,8 +18,10 @@ pub enum Fault {
     Utf8,
     #[error("a varint is longer than its type allows")]
     Varint,
-    #[error("a tag stands twice or out of order")]
-    TagOrder,
+    #[error("the byte that says whether it is null is neither 1 nor -1")]
+    Presence,
+    #[error("it does not fill the size that its tag names")]
+    TagSize,
     #[error("it has more than 1000000 elements")]
     TooManyElements,
     #[error("it has more than 10000 tagged fields")]

@@ -23,9 +23,39 @@ pub mod produce;
 /// The crate's newtypes around strings and numbers.
 pub use kafka_protocol::messages::{BrokerId, GroupId, ProducerId, TopicName, TransactionalId};
 
-/// Messages with a codec of our own.
-macro_rules! own {
-    ($($key:ident: $module:ident $request:ident $response:ident;)*) => {$(
+/// Which codec serves which message.
+macro_rules! messages_of {
+    ($($key:ident: $codec:ident $request:ident in $requests:ident, $response:ident in $responses:ident;)*) => {
+        $(messages_of! { @$codec $key, $request in $requests, $response in $responses })*
+
+        /// The schema of the requests of `key`; none when it is not served.
+        pub(crate) const fn request_message(key: ApiKey) -> Option<&'static Message> {
+            match key {
+                $(ApiKey::$key => Some(&<$request as DescribedMessage>::MESSAGE),)*
+                _ => None,
+            }
+        }
+
+        /// Decodes a request of `key` and drops it.
+        #[cfg(test)]
+        pub(crate) fn decode_any(
+            key: ApiKey,
+            body: &mut Bytes,
+            version: i16,
+        ) -> Result<(), DecodeError> {
+            match key {
+                $(ApiKey::$key => <$request as WireRequest>::decode(body, version).map(drop),)*
+                _ => unreachable!("{key} is not served"),
+            }
+        }
+
+        /// The schemas of all served messages.
+        pub(crate) const MESSAGES: &[&Message] = &[$(
+            &<$request as DescribedMessage>::MESSAGE,
+            &<$response as DescribedMessage>::MESSAGE,
+        )*];
+    };
+    (@own $key:ident, $request:ident in $module:ident, $response:ident in $_:ident) => {
         pub use $module::{$request, $response};
 
         impl WireRequest for $request {
@@ -46,18 +76,9 @@ macro_rules! own {
                 self.encode(out, version)
             }
         }
-    )*
-
-        /// The schemas of the messages with a codec of our own.
-        pub(crate) const MESSAGES: &[&Message] =
-            &[$(&$request::MESSAGE, &$response::MESSAGE,)*];
     };
-}
-
-/// Messages that kafka-protocol reads and writes.
-macro_rules! foreign {
-    ($($key:ident: $request_module:ident $request:ident $response_module:ident $response:ident;)*) => {$(
-        pub use kafka_protocol::messages::{$request_module, $response_module};
+    (@foreign $key:ident, $request:ident in $requests:ident, $response:ident in $responses:ident) => {
+        pub use kafka_protocol::messages::{$requests, $responses};
         pub use kafka_protocol::messages::{$request, $response};
 
         impl WireRequest for $request {
@@ -80,38 +101,35 @@ macro_rules! foreign {
                 })
             }
         }
-    )*};
+    };
 }
 
-own! {
-    Produce: produce ProduceRequest ProduceResponse;
-    Fetch: fetch FetchRequest FetchResponse;
-    ListOffsets: list_offsets ListOffsetsRequest ListOffsetsResponse;
-    OffsetCommit: offsets OffsetCommitRequest OffsetCommitResponse;
-    OffsetFetch: offsets OffsetFetchRequest OffsetFetchResponse;
-    ApiVersions: api_versions ApiVersionsRequest ApiVersionsResponse;
-    DeleteGroups: delete_groups DeleteGroupsRequest DeleteGroupsResponse;
-}
-
-foreign! {
-    Metadata: metadata_request MetadataRequest metadata_response MetadataResponse;
-    FindCoordinator: find_coordinator_request FindCoordinatorRequest find_coordinator_response FindCoordinatorResponse;
-    JoinGroup: join_group_request JoinGroupRequest join_group_response JoinGroupResponse;
-    Heartbeat: heartbeat_request HeartbeatRequest heartbeat_response HeartbeatResponse;
-    LeaveGroup: leave_group_request LeaveGroupRequest leave_group_response LeaveGroupResponse;
-    SyncGroup: sync_group_request SyncGroupRequest sync_group_response SyncGroupResponse;
-    DescribeGroups: describe_groups_request DescribeGroupsRequest describe_groups_response DescribeGroupsResponse;
-    ListGroups: list_groups_request ListGroupsRequest list_groups_response ListGroupsResponse;
-    CreateTopics: create_topics_request CreateTopicsRequest create_topics_response CreateTopicsResponse;
-    DeleteTopics: delete_topics_request DeleteTopicsRequest delete_topics_response DeleteTopicsResponse;
-    DeleteRecords: delete_records_request DeleteRecordsRequest delete_records_response DeleteRecordsResponse;
-    InitProducerId: init_producer_id_request InitProducerIdRequest init_producer_id_response InitProducerIdResponse;
-    OffsetForLeaderEpoch: offset_for_leader_epoch_request OffsetForLeaderEpochRequest offset_for_leader_epoch_response OffsetForLeaderEpochResponse;
-    DescribeConfigs: describe_configs_request DescribeConfigsRequest describe_configs_response DescribeConfigsResponse;
-    AlterConfigs: alter_configs_request AlterConfigsRequest alter_configs_response AlterConfigsResponse;
-    CreatePartitions: create_partitions_request CreatePartitionsRequest create_partitions_response CreatePartitionsResponse;
-    IncrementalAlterConfigs: incremental_alter_configs_request IncrementalAlterConfigsRequest incremental_alter_configs_response IncrementalAlterConfigsResponse;
-    OffsetDelete: offset_delete_request OffsetDeleteRequest offset_delete_response OffsetDeleteResponse;
-    DescribeCluster: describe_cluster_request DescribeClusterRequest describe_cluster_response DescribeClusterResponse;
-    DescribeTopicPartitions: describe_topic_partitions_request DescribeTopicPartitionsRequest describe_topic_partitions_response DescribeTopicPartitionsResponse;
+messages_of! {
+    Produce: own ProduceRequest in produce, ProduceResponse in produce;
+    Fetch: own FetchRequest in fetch, FetchResponse in fetch;
+    ListOffsets: own ListOffsetsRequest in list_offsets, ListOffsetsResponse in list_offsets;
+    Metadata: foreign MetadataRequest in metadata_request, MetadataResponse in metadata_response;
+    OffsetCommit: own OffsetCommitRequest in offsets, OffsetCommitResponse in offsets;
+    OffsetFetch: own OffsetFetchRequest in offsets, OffsetFetchResponse in offsets;
+    FindCoordinator: foreign FindCoordinatorRequest in find_coordinator_request, FindCoordinatorResponse in find_coordinator_response;
+    JoinGroup: foreign JoinGroupRequest in join_group_request, JoinGroupResponse in join_group_response;
+    Heartbeat: foreign HeartbeatRequest in heartbeat_request, HeartbeatResponse in heartbeat_response;
+    LeaveGroup: foreign LeaveGroupRequest in leave_group_request, LeaveGroupResponse in leave_group_response;
+    SyncGroup: foreign SyncGroupRequest in sync_group_request, SyncGroupResponse in sync_group_response;
+    DescribeGroups: foreign DescribeGroupsRequest in describe_groups_request, DescribeGroupsResponse in describe_groups_response;
+    ListGroups: foreign ListGroupsRequest in list_groups_request, ListGroupsResponse in list_groups_response;
+    ApiVersions: own ApiVersionsRequest in api_versions, ApiVersionsResponse in api_versions;
+    CreateTopics: foreign CreateTopicsRequest in create_topics_request, CreateTopicsResponse in create_topics_response;
+    DeleteTopics: foreign DeleteTopicsRequest in delete_topics_request, DeleteTopicsResponse in delete_topics_response;
+    DeleteRecords: foreign DeleteRecordsRequest in delete_records_request, DeleteRecordsResponse in delete_records_response;
+    InitProducerId: foreign InitProducerIdRequest in init_producer_id_request, InitProducerIdResponse in init_producer_id_response;
+    OffsetForLeaderEpoch: foreign OffsetForLeaderEpochRequest in offset_for_leader_epoch_request, OffsetForLeaderEpochResponse in offset_for_leader_epoch_response;
+    DescribeConfigs: foreign DescribeConfigsRequest in describe_configs_request, DescribeConfigsResponse in describe_configs_response;
+    AlterConfigs: foreign AlterConfigsRequest in alter_configs_request, AlterConfigsResponse in alter_configs_response;
+    CreatePartitions: foreign CreatePartitionsRequest in create_partitions_request, CreatePartitionsResponse in create_partitions_response;
+    DeleteGroups: own DeleteGroupsRequest in delete_groups, DeleteGroupsResponse in delete_groups;
+    IncrementalAlterConfigs: foreign IncrementalAlterConfigsRequest in incremental_alter_configs_request, IncrementalAlterConfigsResponse in incremental_alter_configs_response;
+    OffsetDelete: foreign OffsetDeleteRequest in offset_delete_request, OffsetDeleteResponse in offset_delete_response;
+    DescribeCluster: foreign DescribeClusterRequest in describe_cluster_request, DescribeClusterResponse in describe_cluster_response;
+    DescribeTopicPartitions: foreign DescribeTopicPartitionsRequest in describe_topic_partitions_request, DescribeTopicPartitionsResponse in describe_topic_partitions_response;
 }

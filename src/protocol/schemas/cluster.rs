@@ -1,18 +1,6 @@
 //! Schemas of what kafka-protocol decodes: what there is and where.
 
 use crate::protocol::dsl::schemas;
-use crate::protocol::schema::Message;
-
-pub(super) const MESSAGES: &[&Message] = &[
-    metadata_request::MESSAGE,
-    metadata_response::MESSAGE,
-    find_coordinator_request::MESSAGE,
-    find_coordinator_response::MESSAGE,
-    describe_cluster_request::MESSAGE,
-    describe_cluster_response::MESSAGE,
-    describe_topic_partitions_request::MESSAGE,
-    describe_topic_partitions_response::MESSAGE,
-];
 
 schemas! {
     metadata_request:

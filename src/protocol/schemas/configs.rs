@@ -1,16 +1,6 @@
 //! Schemas of what kafka-protocol decodes: configs.
 
 use crate::protocol::dsl::schemas;
-use crate::protocol::schema::Message;
-
-pub(super) const MESSAGES: &[&Message] = &[
-    describe_configs_request::MESSAGE,
-    describe_configs_response::MESSAGE,
-    alter_configs_request::MESSAGE,
-    alter_configs_response::MESSAGE,
-    incremental_alter_configs_request::MESSAGE,
-    incremental_alter_configs_response::MESSAGE,
-];
 
 schemas! {
     describe_configs_request:

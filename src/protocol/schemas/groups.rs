@@ -1,24 +1,6 @@
 //! Schemas of what kafka-protocol decodes: classic groups.
 
 use crate::protocol::dsl::schemas;
-use crate::protocol::schema::Message;
-
-pub(super) const MESSAGES: &[&Message] = &[
-    join_group_request::MESSAGE,
-    join_group_response::MESSAGE,
-    sync_group_request::MESSAGE,
-    sync_group_response::MESSAGE,
-    heartbeat_request::MESSAGE,
-    heartbeat_response::MESSAGE,
-    leave_group_request::MESSAGE,
-    leave_group_response::MESSAGE,
-    describe_groups_request::MESSAGE,
-    describe_groups_response::MESSAGE,
-    list_groups_request::MESSAGE,
-    list_groups_response::MESSAGE,
-    offset_delete_request::MESSAGE,
-    offset_delete_response::MESSAGE,
-];
 
 schemas! {
     join_group_request:

@@ -1,14 +1,6 @@
 //! Schemas of what kafka-protocol decodes: producer ids and leader epochs.
 
 use crate::protocol::dsl::schemas;
-use crate::protocol::schema::Message;
-
-pub(super) const MESSAGES: &[&Message] = &[
-    init_producer_id_request::MESSAGE,
-    init_producer_id_response::MESSAGE,
-    offset_for_leader_epoch_request::MESSAGE,
-    offset_for_leader_epoch_response::MESSAGE,
-];
 
 schemas! {
     init_producer_id_request:

@@ -1,18 +1,6 @@
 //! Schemas of what kafka-protocol decodes: topics, partitions and their records.
 
 use crate::protocol::dsl::schemas;
-use crate::protocol::schema::Message;
-
-pub(super) const MESSAGES: &[&Message] = &[
-    create_topics_request::MESSAGE,
-    create_topics_response::MESSAGE,
-    delete_topics_request::MESSAGE,
-    delete_topics_response::MESSAGE,
-    create_partitions_request::MESSAGE,
-    create_partitions_response::MESSAGE,
-    delete_records_request::MESSAGE,
-    delete_records_response::MESSAGE,
-];
 
 schemas! {
     create_topics_request:
