@@ -36,7 +36,7 @@ impl Turn<'_> {
         let keys: BTreeSet<&OffsetKey> = committed.chain(self.state.pending_of(group_id)).collect();
         let tombstones = keys.into_iter().map(|key| GroupRecord::offset_tombstone(key.clone()));
         let group = GroupRecord::group_tombstone(group_id.clone());
-        let progress = self.write_some(tombstones.chain([group]));
+        let progress = self.write_some(tombstones.chain([group]))?;
         if progress == Progress::Done {
             self.forget(groups, group_id);
         }
@@ -57,7 +57,8 @@ impl Turn<'_> {
         let keys: BTreeSet<&OffsetKey> =
             self.state.all_keys().filter(|key| topics.contains(&key.topic)).collect();
         let tombstones = keys.into_iter().map(|key| GroupRecord::offset_tombstone(key.clone()));
-        let progress = self.write_some(tombstones);
+        // One that fits no batch stays until the group goes, as what no leader tells us of does.
+        let progress = self.write_some(tombstones).unwrap_or(Progress::Done);
         self.answer(GroupAnswer::TopicsDeleted(progress));
     }
 
@@ -112,10 +113,11 @@ impl Turn<'_> {
             records.push(GroupRecord::group_tombstone(group_id.clone()));
         }
         let progress = self.write_some(records);
-        if is_gone && progress == Progress::Done {
+        if is_gone && progress == Ok(Progress::Done) {
             self.forget(groups, group_id);
         }
-        progress
+        // What fits no batch is passed over, else the search would never end.
+        progress.unwrap_or(Progress::Done)
     }
 
     /// A retention of the client's own (OffsetCommit 2 to 4) goes before the broker's.

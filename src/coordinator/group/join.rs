@@ -41,7 +41,7 @@ impl Turn<'_> {
         if is_new_group && self.decision.records.is_empty() {
             // As in Kafka, a group is in the log from its first join on, whatever came of it.
             let group = Live::new(id.clone(), self.cx.now_ms);
-            self.decision.records.push(GroupRecord::group(id.clone(), group.metadata()));
+            self.push(GroupRecord::group(id.clone(), group.metadata()));
         }
         self.settle(groups, &id);
     }

@@ -193,11 +193,14 @@ pub(super) struct Turn<'a> {
     pub timers: &'a mut Timers,
     pub cx: &'a Cx<'a>,
     pub decision: Decision<Groups>,
+    /// Upper bound of the batch that the decision's records make.
+    batch_bytes: usize,
 }
 
 impl<'a> Turn<'a> {
     fn new(state: &'a Groups, timers: &'a mut Timers, cx: &'a Cx<'a>) -> Self {
-        Self { state, timers, cx, decision: Decision::default() }
+        let (decision, batch_bytes) = (Decision::default(), BATCH_HEADER_BYTES);
+        Self { state, timers, cx, decision, batch_bytes }
     }
 
     /// The group in memory, brought there from its record if it has one.
@@ -221,33 +224,48 @@ impl<'a> Turn<'a> {
         self.decision.answers.push((self.cx.ticket, answer));
     }
 
+    /// Adds a small record that always fits.
+    pub fn push(&mut self, record: GroupRecord) {
+        self.batch_bytes += record.bytes_at_most();
+        self.decision.records.push(record);
+    }
+
     /// Adds records if they still fit this decision's batch.
+    ///
     /// # Errors
     /// [`GroupError::TooLarge`]: nothing was added.
     pub fn write(&mut self, records: Vec<GroupRecord>) -> Result<(), GroupError> {
         let bytes_max = self.cx.batch_bytes_max;
-        let all = self.decision.records.iter().chain(&records);
-        let bytes = BATCH_HEADER_BYTES + all.map(GroupRecord::bytes_at_most).sum::<usize>();
+        let added: usize = records.iter().map(GroupRecord::bytes_at_most).sum();
+        let bytes = self.batch_bytes + added;
         let count = self.decision.records.len() + records.len();
         if bytes > bytes_max || count > Decision::<Groups>::RECORDS_MAX {
             return Err(GroupError::TooLarge { bytes, bytes_max });
         }
-        self.decision.records.extend(records);
+        records.into_iter().for_each(|record| self.push(record));
         Ok(())
     }
 
-    /// As many of `records` as fit one batch; says whether some are left.
-    pub fn write_some(&mut self, records: impl IntoIterator<Item = GroupRecord>) -> Progress {
-        let mut bytes = BATCH_HEADER_BYTES;
+    /// As many of `records` as still fit this decision's batch; says whether some are left.
+    ///
+    /// # Errors
+    /// [`GroupError::TooLarge`]: there is one that fits no batch at all.
+    pub fn write_some(
+        &mut self,
+        records: impl IntoIterator<Item = GroupRecord>,
+    ) -> Result<Progress, GroupError> {
         for record in records {
-            bytes += record.bytes_at_most();
+            let bytes_max = self.cx.batch_bytes_max;
+            let bytes = self.batch_bytes + record.bytes_at_most();
             let count = self.decision.records.len() + 1;
-            if bytes > self.cx.batch_bytes_max || count > Decision::<Groups>::RECORDS_MAX {
-                return Progress::More;
+            if bytes > bytes_max || count > Decision::<Groups>::RECORDS_MAX {
+                let has_some = !self.decision.records.is_empty();
+                let too_large = GroupError::TooLarge { bytes, bytes_max };
+                return if has_some { Ok(Progress::More) } else { Err(too_large) };
             }
-            self.decision.records.push(record);
+            self.push(record);
         }
-        Progress::Done
+        Ok(Progress::Done)
     }
 }
 

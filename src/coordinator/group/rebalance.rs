@@ -81,7 +81,7 @@ impl Turn<'_> {
         group.next_generation(self.cx.now_ms);
         if group.state == GroupState::Empty {
             let record = GroupRecord::group(group.id.clone(), group.metadata());
-            self.decision.records.push(record);
+            self.push(record);
             return;
         }
         for member_id in group.members.keys().cloned().collect::<Vec<_>>() {

@@ -1,1 +1,8 @@
+//! Behaviours of the group coordinator, asked of the machine without sockets and sleeps.
 
+mod bench;
+mod coordinator;
+mod offsets;
+mod rebalance;
+mod states;
+mod statics;
