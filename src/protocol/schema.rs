@@ -229,7 +229,11 @@ fn write_fields(out: &mut String, fields: &[Field]) {
         }
         match field.default {
             "" => {}
+            "None" if matches!(field.kind, Kind::Records) => {} // records are never anything else
             "None" => out.push_str(",\"default\":\"null\""),
+            "i32::MIN" => out.push_str(",\"default\":\"-2147483648\""),
+            "i32::MAX" => out.push_str(",\"default\":\"2147483647\""),
+            "i64::MAX" => out.push_str(",\"default\":\"9223372036854775807\""),
             other => {
                 let _ = write!(out, ",\"default\":{other:?}");
             }
@@ -246,6 +250,25 @@ fn write_fields(out: &mut String, fields: &[Field]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_is_printed_in_the_words_of_kafkas_files() {
+        let json: serde_json::Value = serde_json::from_str(&to_json()).unwrap();
+        let messages = json.as_array().unwrap();
+        assert_eq!(messages.len(), 2 * 27 + 13 + 6);
+        let produce = &messages[0];
+        assert_eq!(produce["name"], "ProduceRequest");
+        assert_eq!(
+            (&produce["validVersions"], &produce["flexibleVersions"]),
+            (&"3-13".into(), &"9+".into())
+        );
+        let id = serde_json::json!({
+            "name": "transactional_id", "type": "string", "versions": "3+",
+            "nullableVersions": "3+", "default": "null",
+        });
+        assert_eq!(produce["fields"][0], id);
+        assert_eq!(produce["fields"][3]["fields"][2]["type"], "[]PartitionProduceData");
+    }
 
     #[test]
     fn versions_are_written_as_kafka_writes_them() {

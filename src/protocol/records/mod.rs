@@ -1,4 +1,6 @@
 //! Stored records: what the metadata log and `__consumer_offsets` hold, in Kafka's own formats.
 
 pub mod group;
+#[cfg(test)]
+mod kafka_tests;
 pub mod metadata;
