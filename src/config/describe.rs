@@ -108,7 +108,7 @@ impl BrokerConfig {
             is_read_only: false,
             is_sensitive: key.is_sensitive(),
             synonyms,
-            doc: Some(key.doc),
+            doc: Some(key.doc.trim()),
         }
     }
 
@@ -141,7 +141,7 @@ impl BrokerConfig {
             is_read_only: key.is_none_or(|key| key.name != name || !key.is_dynamic()),
             is_sensitive: key.is_none_or(Key::is_sensitive),
             synonyms,
-            doc: key.map(|key| key.doc),
+            doc: key.map(|key| key.doc.trim()),
         }
     }
 
@@ -194,7 +194,7 @@ pub fn describe_cluster_default(cluster: &Values, names: &[&str]) -> Vec<ConfigR
                 is_read_only: key.is_none_or(|key| key.name != name || !key.is_dynamic()),
                 is_sensitive: key.is_none_or(Key::is_sensitive),
                 synonyms: vec![ConfigSynonym { name: name.clone(), value, source }],
-                doc: key.map(|key| key.doc),
+                doc: key.map(|key| key.doc.trim()),
             }
         })
         .collect()

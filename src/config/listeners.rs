@@ -96,8 +96,8 @@ impl Listeners {
         };
         check_inter_broker(node, &protocols, &inter_broker)?;
         let listeners = Self { client, controller, advertised, inter_broker };
-        listeners.check_advertised(&all)?;
         listeners.check_protocols()?;
+        listeners.check_advertised(&all)?;
         Ok(listeners)
     }
 
@@ -166,7 +166,7 @@ impl Listeners {
         match all.into_iter().find(|one| one.protocol != SecurityProtocol::Plaintext) {
             Some(endpoint) => Err(ConfigError::rule_with_hint(
                 format!("listener {endpoint}: {} is not built yet", endpoint.protocol.as_str()),
-                format!("map {0} to PLAINTEXT: `{0}:PLAINTEXT`", endpoint.name),
+                "listeners of this version are PLAINTEXT",
             )),
             None => Ok(()),
         }

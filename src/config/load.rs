@@ -1,7 +1,7 @@
 //! From the sources of a start to a [`BrokerConfig`]: file, environment, arguments, each over the
 //! one before, and what has to be said about them.
 
-use super::broker::BrokerConfig;
+use super::broker::{BrokerConfig, NodeKeys};
 use super::error::ConfigError;
 use super::key::Honour;
 use super::known;
@@ -17,6 +17,8 @@ pub struct Sources {
     pub variables: Vec<(String, String)>,
     /// Arguments in their order: as written (`--port 9093`), key, value.
     pub arguments: Vec<(String, String, String)>,
+    /// `--port`: stands over the port of the only client listener, whoever wrote it.
+    pub port: Option<u16>,
 }
 
 /// What the operator should know about a configuration that works.
@@ -88,6 +90,9 @@ impl Sources {
 pub fn load(sources: &Sources) -> Result<(BrokerConfig, Notices), ConfigError> {
     let mut statics = sources.statics();
     let notices = judge(&statics)?;
+    if let Some(port) = sources.port {
+        set_port(&mut statics, port)?;
+    }
     statics.fill_from_house();
     let config = BrokerConfig::from_statics(statics.clone()).map_err(|error| {
         let culprit = culprit(&error, &statics);
@@ -97,6 +102,42 @@ pub fn load(sources: &Sources) -> Result<(BrokerConfig, Notices), ConfigError> {
         }
     })?;
     Ok((config, notices))
+}
+
+/// Gives the only client listener another port, and its advertised address too, where that had the
+/// listener's port. Several brokers on one machine then also need several HTTP ports.
+fn set_port(statics: &mut Statics, port: u16) -> Result<(), ConfigError> {
+    let origin = Origin::Argument(format!("--port {port}"));
+    statics.set_if_absent("ottla.http.port", "0", Origin::House);
+    let mut written = statics.clone();
+    written.fill_from_house();
+    let node = NodeKeys::read(&written)?;
+    let is_client = |text: &str| {
+        let name = text.split("://").next().unwrap_or(text);
+        !node.controller_listener_names.iter().any(|one| one.eq_ignore_ascii_case(name))
+    };
+    let clients: Vec<_> = node.listeners.iter().filter(|text| is_client(text)).collect();
+    let [client] = clients.as_slice() else {
+        return Err(ConfigError::rule_with_hint(
+            format!(
+                "`--port` needs exactly one client listener, `listeners` has {}",
+                clients.len()
+            ),
+            "set the ports in `listeners`",
+        )
+        .at(&origin));
+    };
+    let (_, old) = client.rsplit_once(':').unwrap_or(("", ""));
+    let moved = |text: &String| match text.rsplit_once(':') {
+        Some((address, at)) if at == old && is_client(text) => format!("{address}:{port}"),
+        _ => text.clone(),
+    };
+    let list = |texts: &[String]| texts.iter().map(moved).collect::<Vec<_>>().join(",");
+    statics.set("listeners", list(&node.listeners), origin.clone());
+    if let Some(advertised) = &node.advertised_listeners {
+        statics.set("advertised.listeners", list(advertised), origin);
+    }
+    Ok(())
 }
 
 /// The key that an error speaks of, where that is one which was set.
@@ -118,15 +159,28 @@ fn culprit(error: &ConfigError, statics: &Statics) -> Option<String> {
     named.max_by_key(|(name, _, _)| name.len()).map(|(name, _, _)| name.to_owned())
 }
 
+/// A key that somebody typed for this start, or that only Ottla can know, is a mistake; one in a
+/// file or the environment may be meant for something else.
+fn unknown(name: &str) -> ConfigError {
+    let hint = match known::nearest_broker_key(name) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "neither Kafka 4.4 nor Ottla has a key of that name".to_owned(),
+    };
+    ConfigError::rule_with_hint(format!("unknown key `{name}`"), hint)
+}
+
 fn judge(statics: &Statics) -> Result<Notices, ConfigError> {
     let mut notices = Notices::default();
     for (name, value, origin) in statics.iter() {
         let Some(key) = known::broker_key(name) else {
-            if !known::is_of_a_plugin(name) {
-                notices.unknown.push((name.to_owned(), known::nearest_broker_key(name)));
-                continue;
+            match (known::is_of_a_plugin(name), origin) {
+                (true, _) => notices.not_honoured.push(name.to_owned()),
+                (false, Origin::Argument(_)) => return Err(unknown(name).at(origin)),
+                (false, _) if name.starts_with("ottla.") => return Err(unknown(name).at(origin)),
+                (false, _) => {
+                    notices.unknown.push((name.to_owned(), known::nearest_broker_key(name)));
+                }
             }
-            notices.not_honoured.push(name.to_owned());
             continue;
         };
         match key.honour {
@@ -145,4 +199,25 @@ fn judge(statics: &Statics) -> Result<Notices, ConfigError> {
         }
     }
     Ok(notices)
+}
+
+impl Notices {
+    /// Says each kind in one line of the log, or nothing.
+    pub fn tell(&self) {
+        if !self.not_honoured.is_empty() || !self.without_effect.is_empty() {
+            tracing::warn!(
+                not_honoured_yet = self.not_honoured.join(","),
+                without_effect = self.without_effect.join(","),
+                "some settings of Kafka change nothing here"
+            );
+        }
+        if !self.unknown.is_empty() {
+            let names = self.unknown.iter().map(|(name, near)| match near {
+                Some(near) => format!("{name} (did you mean {near}?)"),
+                None => name.clone(),
+            });
+            let names = names.collect::<Vec<_>>().join(", ");
+            tracing::warn!(names, "unknown settings");
+        }
+    }
 }

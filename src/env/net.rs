@@ -35,6 +35,16 @@ impl Net {
         socket.set_nonblocking(true)?;
         Ok(Bound { socket, backlog: self.backlog })
     }
+
+    /// Connects to the first address of `host:port` that answers.
+    ///
+    /// # Errors
+    /// What the system says of the last address tried.
+    pub async fn connect(&self, address: &str) -> io::Result<Stream> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Stream::Tcp(stream))
+    }
 }
 
 impl Bound {

@@ -127,6 +127,11 @@ impl BrokerConfig {
         }
     }
 
+    /// Whether someone, not Ottla, has set `name`.
+    pub fn is_written(&self, name: &str) -> bool {
+        self.layers.is_written(name)
+    }
+
     /// Checks what AlterConfigs and IncrementalAlterConfigs would make of one level: `values` are
     /// all of that level after the change, those of the other level stay.
     ///

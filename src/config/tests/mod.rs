@@ -1,6 +1,9 @@
 //! The tables and the answers made of them, compared with what Apache Kafka 4.4 has and says
 //! (`fixtures/`, recorded from it).
 
+mod start;
+mod values;
+
 use std::collections::BTreeMap;
 
 use super::key::Honour;
@@ -35,7 +38,7 @@ fn broker_keys_are_those_of_kafka_with_type_default_and_dynamic_mode() {
     let own = broker_keys().filter(|key| !key.name.starts_with("ottla."));
     let mut own: Vec<_> = own.map(|key| (row_of(key), mode(key))).collect();
     own.sort();
-    let kafka: Vec<_> = table(include_str!("fixtures/broker-keys.tsv"))
+    let kafka: Vec<_> = table(include_str!("../fixtures/broker-keys.tsv"))
         .map(|f| ((f[0].to_owned(), f[1].to_owned(), f[2].to_owned(), f[3] == "internal"), f[4]))
         .collect();
     for (own, kafka) in own.iter().zip(&kafka) {
@@ -48,7 +51,7 @@ fn broker_keys_are_those_of_kafka_with_type_default_and_dynamic_mode() {
 fn topic_keys_are_those_of_kafka_with_type_default_and_first_synonym() {
     let own: Vec<_> =
         TopicConfig::KEYS.iter().map(|key| (row_of(key), key.broker.unwrap_or(""))).collect();
-    let kafka: Vec<_> = table(include_str!("fixtures/topic-keys.tsv"))
+    let kafka: Vec<_> = table(include_str!("../fixtures/topic-keys.tsv"))
         .map(|f| {
             let first = f[4].split(',').next().unwrap();
             ((f[0].to_owned(), f[1].to_owned(), f[2].to_owned(), f[3] == "internal"), first)
@@ -71,7 +74,8 @@ fn every_key_has_a_doc_and_a_default_that_it_allows() {
 
 /// The node that the answers were recorded from.
 fn recorded_node() -> BrokerConfig {
-    let file = ("server.properties".to_owned(), include_str!("fixtures/server.properties").into());
+    let file =
+        ("server.properties".to_owned(), include_str!("../fixtures/server.properties").into());
     let sources = Sources { file: Some(file), ..Sources::default() };
     let values = |pairs: &[(&str, &str)]| -> Values {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -134,7 +138,7 @@ fn a_topic_is_described_as_by_kafka() {
     let overrides = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let rows = recorded_node().describe_topic(&overrides, &[]).unwrap();
     let own: Vec<_> = rows.iter().map(line_of).collect();
-    let kafka: Vec<_> = table(include_str!("fixtures/describe-topic.tsv"))
+    let kafka: Vec<_> = table(include_str!("../fixtures/describe-topic.tsv"))
         .map(|fields| fields.join("\t"))
         .collect();
     assert_eq!(own, kafka);
@@ -144,7 +148,7 @@ fn a_topic_is_described_as_by_kafka() {
 fn a_broker_is_described_as_by_kafka_as_far_as_it_is_honoured_or_set() {
     let rows = recorded_node().describe_broker(&[]);
     let own: BTreeMap<_, _> = rows.iter().map(|row| (row.name.as_str(), line_of(row))).collect();
-    let kafka: BTreeMap<_, _> = table(include_str!("fixtures/describe-broker.tsv"))
+    let kafka: BTreeMap<_, _> = table(include_str!("../fixtures/describe-broker.tsv"))
         .map(|fields| (fields[0], fields.join("\t")))
         .collect();
     for (name, line) in &own {
@@ -165,7 +169,7 @@ fn the_default_of_all_brokers_is_described_as_by_kafka() {
     let config = recorded_node();
     let own: Vec<_> =
         describe_cluster_default(&config.layers.cluster, &[]).iter().map(line_of).collect();
-    let kafka: Vec<_> = table(include_str!("fixtures/describe-default.tsv"))
+    let kafka: Vec<_> = table(include_str!("../fixtures/describe-default.tsv"))
         .map(|fields| fields.join("\t"))
         .collect();
     assert_eq!(own, kafka);
