@@ -1,4 +1,5 @@
 //! The file door: positioned reads and writes, atomic replacement, directory fsync, locks.
+//! The simulated side is in `files_sim.rs`.
 
 use std::fs;
 use std::io::{self, IoSlice};
@@ -6,11 +7,20 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use super::files_sim::{SimFile, SimFiles, SimLock};
+
+/// Calls of fsync that run side by side in [`Files::sync_many`]: the file system then commits
+/// them together.
+const SYNC_THREADS: usize = 8;
+/// Parts of one vectored write; a batch has two.
+const PARTS_MAX: usize = 4;
+
 /// Where files live.
 #[derive(Clone, Default)]
 pub enum Files {
     #[default]
     Real,
+    Sim(SimFiles),
 }
 
 /// What [`Files::open`] does when the file is there, or not.
@@ -37,6 +47,9 @@ impl Files {
     /// # Errors
     /// What the system says.
     pub fn open(&self, path: &Path, mode: OpenMode) -> io::Result<File> {
+        if let Self::Sim(sim) = self {
+            return sim.open(path, mode).map(File::Sim);
+        }
         let mut options = fs::OpenOptions::new();
         options.read(true);
         match mode {
@@ -53,7 +66,10 @@ impl Files {
     /// # Errors
     /// What the system says.
     pub fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(path)
+        let Self::Sim(_) = self else { return fs::read(path) };
+        let (file, mut content) = (self.open(path, OpenMode::Read)?, Vec::new());
+        file.read_append(&mut content, 0, file.size_bytes()? as usize)?;
+        Ok(content)
     }
 
     /// Replaces `path` so that a crash leaves the old or the new content: temporary file,
@@ -63,10 +79,11 @@ impl Files {
     /// What the system says; the old content then still stands.
     pub fn write_atomic(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let temporary = with_suffix(path, ".tmp");
-        let file = fs::File::create(&temporary)?;
-        file.write_all_at(content, 0)?;
+        let file = self.open(&temporary, OpenMode::Create)?;
+        file.set_len(0)?;
+        file.write_all_at(&[content], 0)?;
         file.sync_data()?;
-        fs::rename(&temporary, path)?;
+        self.rename(&temporary, path)?;
         self.sync_dir(path.parent().unwrap_or(Path::new(".")))
     }
 
@@ -75,7 +92,10 @@ impl Files {
     /// # Errors
     /// What the system says.
     pub fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        fs::write(path, content)
+        let Self::Sim(_) = self else { return fs::write(path, content) };
+        let file = self.open(path, OpenMode::Create)?;
+        file.set_len(0)?;
+        file.write_all_at(&[content], 0)
     }
 
     /// Sorted by name.
@@ -83,6 +103,9 @@ impl Files {
     /// # Errors
     /// What the system says.
     pub fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        if let Self::Sim(sim) = self {
+            return sim.list(dir);
+        }
         let mut entries = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
@@ -96,29 +119,44 @@ impl Files {
     /// # Errors
     /// What the system says.
     pub fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)
+        match self {
+            Self::Real => fs::create_dir_all(dir),
+            Self::Sim(sim) => sim.create_dir_all(dir),
+        }
     }
 
     /// # Errors
     /// What the system says.
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        match self {
+            Self::Real => fs::rename(from, to),
+            Self::Sim(sim) => sim.rename(from, to),
+        }
     }
 
     /// # Errors
     /// What the system says.
     pub fn remove_file(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
+        match self {
+            Self::Real => fs::remove_file(path),
+            Self::Sim(sim) => sim.remove(path),
+        }
     }
 
     /// # Errors
     /// What the system says.
     pub fn remove_dir_all(&self, dir: &Path) -> io::Result<()> {
-        fs::remove_dir_all(dir)
+        match self {
+            Self::Real => fs::remove_dir_all(dir),
+            Self::Sim(sim) => sim.remove(dir),
+        }
     }
 
     pub fn exists(&self, path: &Path) -> bool {
-        path.exists()
+        match self {
+            Self::Real => path.exists(),
+            Self::Sim(sim) => sim.exists(path),
+        }
     }
 
     /// Makes creations, renames and removals in `dir` durable.
@@ -126,7 +164,45 @@ impl Files {
     /// # Errors
     /// What the system says; never to be retried, the kernel may have dropped the change.
     pub fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::File::open(dir)?.sync_all()
+        match self {
+            Self::Real => fs::File::open(dir)?.sync_all(),
+            Self::Sim(sim) => sim.sync_dir(dir),
+        }
+    }
+
+    /// # Errors
+    /// What the system says.
+    pub fn size_of(&self, path: &Path) -> io::Result<u64> {
+        match self {
+            Self::Real => fs::metadata(path).map(|metadata| metadata.len()),
+            Self::Sim(sim) => sim.size_of(path),
+        }
+    }
+
+    /// fdatasync of each of `files`, side by side where it pays; all are tried.
+    ///
+    /// # Errors
+    /// The first that failed, with its place in `files`; never to be retried.
+    pub fn sync_many(&self, files: &[&File]) -> Result<(), (usize, io::Error)> {
+        let in_turn = |from: usize, files: &[&File]| {
+            let synced = files.iter().map(|file| file.sync_data()).enumerate();
+            let mut failed = synced.filter_map(|(at, done)| Some((from + at, done.err()?)));
+            let first = failed.next();
+            failed.for_each(drop);
+            first
+        };
+        if files.len() <= 2 || matches!(self, Self::Sim(_)) {
+            return in_turn(0, files).map_or(Ok(()), Err);
+        }
+        let share = files.len().div_ceil(SYNC_THREADS);
+        let first = std::thread::scope(|scope| {
+            let run = |(at, part)| scope.spawn(move || in_turn(at * share, part));
+            let running: Vec<_> = files.chunks(share).enumerate().map(run).collect();
+            let failed = running.into_iter().map(|thread| thread.join());
+            let panicked = |_| Some((0, io::Error::other("a syncing thread panicked")));
+            failed.filter_map(|outcome| outcome.unwrap_or_else(panicked)).next()
+        });
+        first.map_or(Ok(()), Err)
     }
 
     /// Takes the exclusive lock of `path` (made if missing) until the result is dropped.
@@ -134,9 +210,12 @@ impl Files {
     /// # Errors
     /// `WouldBlock` when another process or another node in this one holds it.
     pub fn lock(&self, path: &Path) -> io::Result<FileLock> {
+        if let Self::Sim(sim) = self {
+            return sim.lock(path).map(FileLock::Sim);
+        }
         let file = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)?;
-        Ok(FileLock(file))
+        Ok(FileLock::Real(file))
     }
 }
 
@@ -147,12 +226,16 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Holds a lock file's lock; dropping gives it back.
-pub struct FileLock(#[expect(dead_code, reason = "held for its lock")] fs::File);
+pub enum FileLock {
+    Real(fs::File),
+    Sim(SimLock),
+}
 
 /// An open file.
 #[derive(Debug)]
 pub enum File {
     Real(fs::File),
+    Sim(SimFile),
 }
 
 impl File {
@@ -163,7 +246,58 @@ impl File {
     pub fn read_exact_at(&self, buffer: &mut [u8], position: u64) -> io::Result<()> {
         match self {
             Self::Real(file) => file.read_exact_at(buffer, position),
+            Self::Sim(file) => match file.read_at(buffer, position)? {
+                count if count == buffer.len() => Ok(()),
+                _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            },
         }
+    }
+
+    /// Fills as much of `buffer` as the file has from `position`; returns how much.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+        let file = match self {
+            Self::Real(file) => file,
+            Self::Sim(file) => return file.read_at(buffer, position),
+        };
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match file.read_at(&mut buffer[filled..], position + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Appends `count` bytes from `position` to `out`, without clearing memory first.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the file ends before; `out` is then as it was.
+    pub fn read_append(&self, out: &mut Vec<u8>, position: u64, count: usize) -> io::Result<()> {
+        let (before, end) = (out.len(), out.len() + count);
+        let Self::Real(file) = self else {
+            out.resize(end, 0);
+            let read = self.read_exact_at(&mut out[before..], position);
+            return read.inspect_err(|_| out.truncate(before));
+        };
+        out.reserve_exact(count);
+        while out.len() < end {
+            let next = position + (out.len() - before) as u64;
+            let spare = rustix::buffer::spare_capacity(out);
+            let outcome = match rustix::io::pread(file, spare, next) {
+                Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                Err(rustix::io::Errno::INTR) | Ok(_) => Ok(()),
+                Err(error) => Err(error.into()),
+            };
+            outcome.inspect_err(|_| out.truncate(before))?;
+        }
+        out.truncate(end);
+        Ok(())
     }
 
     /// Writes all `parts` one after the other from `position`, with one call where possible.
@@ -173,6 +307,7 @@ impl File {
     pub fn write_all_at(&self, parts: &[&[u8]], position: u64) -> io::Result<()> {
         match self {
             Self::Real(file) => write_vectored(file, parts, position),
+            Self::Sim(file) => file.write_all_at(parts, position),
         }
     }
 
@@ -181,6 +316,7 @@ impl File {
     pub fn set_len(&self, size_bytes: u64) -> io::Result<()> {
         match self {
             Self::Real(file) => file.set_len(size_bytes),
+            Self::Sim(file) => file.set_len(size_bytes),
         }
     }
 
@@ -189,6 +325,7 @@ impl File {
     pub fn size_bytes(&self) -> io::Result<u64> {
         match self {
             Self::Real(file) => file.metadata().map(|m| m.len()),
+            Self::Sim(file) => file.size_bytes(),
         }
     }
 
@@ -199,6 +336,7 @@ impl File {
     pub fn sync_data(&self) -> io::Result<()> {
         match self {
             Self::Real(file) => file.sync_data(),
+            Self::Sim(file) => file.sync_data(),
         }
     }
 
@@ -206,6 +344,7 @@ impl File {
     pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Real(file) => Some(file.as_fd()),
+            Self::Sim(_) => None,
         }
     }
 }
@@ -214,9 +353,14 @@ fn write_vectored(file: &fs::File, parts: &[&[u8]], mut position: u64) -> io::Re
     if let [only] = parts {
         return file.write_all_at(only, position);
     }
-    let slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut slices = [IoSlice::new(&[]); PARTS_MAX];
+    for (slice, part) in slices.iter_mut().zip(parts) {
+        *slice = IoSlice::new(part);
+    }
     let total: usize = parts.iter().map(|part| part.len()).sum();
-    let written = rustix::io::retry_on_intr(|| rustix::io::pwritev(file, &slices, position))?;
+    let written = rustix::io::retry_on_intr(|| {
+        rustix::io::pwritev(file, &slices[..parts.len().min(PARTS_MAX)], position)
+    })?;
     if written == total {
         return Ok(());
     }

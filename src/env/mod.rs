@@ -7,12 +7,14 @@
 
 mod clock;
 mod files;
+mod files_sim;
 mod net;
 mod random;
 mod tasks;
 
 pub use clock::{Clock, Instant};
 pub use files::{DirEntry, File, FileLock, Files, OpenMode};
+pub use files_sim::{FaultOn, SimCounts, SimFiles};
 pub use net::{Bound, Listener, Net, Stream};
 pub use random::Random;
 pub use tasks::Tasks;
