@@ -1,1 +1,47 @@
-//! (room to be built)
+//! The log engine, in Kafka's on-disk format byte for byte.
+//! Lives here: log directories and their checkpoints, logs, segments and their indexes, what a log
+//! knows of producers and leader epochs, recovery. May not live here: the high watermark, who
+//! leads, waiting, sockets, Kafka error codes (`broker::border` maps [`StorageError`]).
+//! Invariants: what was acknowledged as durable is never lost; offsets are never given twice; a
+//! failed write is not in the log. All calls block; a log is owned by its partition, under one
+//! lock, and readers take a plan from it that they look up without the lock.
+
+mod checkpoint;
+mod error;
+mod fd_cache;
+mod flush;
+mod index;
+mod leader_epochs;
+mod leftovers;
+mod load;
+mod log;
+mod log_dir;
+mod meta_properties;
+mod mmap;
+mod names;
+mod producer_state;
+mod segment;
+mod small_files;
+mod snapshot;
+mod trim;
+mod txn_index;
+mod view;
+mod walk;
+
+#[cfg(test)]
+mod log_tests;
+#[cfg(test)]
+mod testing;
+
+pub use error::{ClientFault, DiskError, OperatorFault, StorageError};
+pub use fd_cache::SegmentFile;
+pub use flush::{FlushPlan, run_all};
+pub use leader_epochs::LeaderEpochs;
+pub use log::{Appended, Log, LogConfig};
+pub use log_dir::{
+    CheckpointRow, DeletedLog, Identity, Loaded, LoadedLog, Loading, LogDir, LogDirOptions,
+};
+pub use producer_state::{BatchSeen, Producer, Producers, Verification};
+pub use trim::SegmentInfo;
+pub use txn_index::AbortedTxn;
+pub use view::{LogSlice, LogSlices, ReadPlan, TimePlan, TimedOffset};

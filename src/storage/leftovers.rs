@@ -1,0 +1,107 @@
+//! Putting a partition's directory in order before it is opened: what an interrupted change left
+//! is finished or undone, as Kafka's suffixes say. `.cleaned`, `.deleted` and `.tmp` go; a `.swap`
+//! segment is whole and takes the place of those it was made from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::{At, DiskError};
+use super::names::{DELETED, Kind, Place, parse_segment_file};
+use crate::common::Offset;
+use crate::env::Files;
+use crate::protocol::batch::BatchHeader;
+
+const CLEANED: &str = ".cleaned";
+const SWAP: &str = ".swap";
+const TEMPORARY: &str = ".tmp";
+
+/// A segment that has data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub base: Offset,
+    /// Both index files are there.
+    pub indexed: bool,
+}
+
+/// Cleans the directory up and lists its segments by base offset.
+///
+/// # Errors
+/// [`DiskError`].
+pub(super) fn tidy(files: &Files, place: &Place) -> Result<Vec<Listed>, DiskError> {
+    let dir = place.dir();
+    let mut names: Vec<String> = Vec::new();
+    for entry in files.list(&dir).at("list", &dir)?.into_iter().filter(|entry| !entry.is_dir) {
+        let gone = [CLEANED, DELETED, TEMPORARY].iter().any(|end| entry.name.ends_with(end));
+        if gone {
+            remove(files, &dir.join(&entry.name))?;
+        } else {
+            names.push(entry.name);
+        }
+    }
+    if names.iter().any(|name| name.ends_with(SWAP)) {
+        finish_swaps(files, &dir, &mut names)?;
+    }
+    let mut kinds: BTreeMap<Offset, Vec<Kind>> = BTreeMap::new();
+    for (base, kind) in names.iter().filter_map(|name| parse_segment_file(name)) {
+        kinds.entry(base).or_default().push(kind);
+    }
+    let mut listed = Vec::new();
+    let newest_snapshot = kinds.iter().rev().find(|(_, kinds)| kinds.contains(&Kind::Snapshot));
+    let newest_snapshot = newest_snapshot.map(|(base, _)| *base);
+    for (base, kinds) in kinds {
+        if kinds.contains(&Kind::Log) {
+            let indexed = kinds.contains(&Kind::OffsetIndex) && kinds.contains(&Kind::TimeIndex);
+            listed.push(Listed { base, indexed });
+            continue;
+        }
+        // Indexes without data, and snapshots that no segment begins with, but the newest.
+        for kind in kinds {
+            if kind != Kind::Snapshot || newest_snapshot != Some(base) {
+                remove(files, &place.segment(base, kind))?;
+            }
+        }
+    }
+    Ok(listed)
+}
+
+/// Old segments within the offsets of the swapped-in ones go first; a crash in between finds the
+/// swap files again.
+fn finish_swaps(files: &Files, dir: &Path, names: &mut Vec<String>) -> Result<(), DiskError> {
+    let swapped: Vec<String> =
+        names.iter().filter_map(|name| name.strip_suffix(SWAP)).map(str::to_owned).collect();
+    for name in &swapped {
+        let Some((base, Kind::Log)) = parse_segment_file(name) else { continue };
+        let next = next_offset(files, &dir.join(format!("{name}{SWAP}")), base)?;
+        for old in names.iter().filter(|old| !old.ends_with(SWAP)) {
+            let inside = |(at, kind)| at >= base && at < next && kind != Kind::Snapshot;
+            if parse_segment_file(old).is_some_and(inside) {
+                remove(files, &dir.join(old))?;
+            }
+        }
+    }
+    for name in &swapped {
+        let (from, to) = (dir.join(format!("{name}{SWAP}")), dir.join(name));
+        files.rename(&from, &to).at("rename", &from)?;
+    }
+    let list = files.list(dir).at("list", dir)?;
+    *names = list.into_iter().filter(|entry| !entry.is_dir).map(|entry| entry.name).collect();
+    Ok(())
+}
+
+/// The offset after the last batch of a swapped-in segment.
+fn next_offset(files: &Files, path: &Path, base: Offset) -> Result<Offset, DiskError> {
+    let bytes = files.read(path).at("read", path)?;
+    let (mut rest, mut next) = (&bytes[..], base + 1);
+    while let Ok(header) = BatchHeader::parse(rest) {
+        next = header.next_offset();
+        rest = rest.get(header.size_bytes()..).unwrap_or(&[]);
+    }
+    Ok(next)
+}
+
+fn remove(files: &Files, path: &Path) -> Result<(), DiskError> {
+    if files.exists(path) {
+        files.remove_file(path).at("remove", path)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,372 @@
+//! Opening a log: after a clean stop by its indexes and snapshots, after any other by a scan of
+//! all segments past the recovery point. The tail is cut at the first batch that is not whole and
+//! CRC-valid; indexes, producers and epochs are made anew from what is left. Offsets never change.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+
+use super::error::{At, DiskError};
+use super::fd_cache::SegmentFile;
+use super::leader_epochs::LeaderEpochs;
+use super::leftovers::tidy;
+use super::log::{Log, LogConfig, Shared, marker_of};
+use super::names::{EPOCH_CHECKPOINT, Kind, Place};
+use super::producer_state::Producers;
+use super::segment::{ActiveSegment, Appending, Indexes, SealedSegment};
+use super::snapshot;
+use super::walk::{Headers, ValidBatch, ValidBatches, read_batch};
+use crate::common::Offset;
+use crate::env::Files;
+
+/// A log that is about to be opened, or made.
+pub(super) struct Opening {
+    pub shared: Arc<Shared>,
+    pub place: Arc<Place>,
+    pub config: Arc<ArcSwap<LogConfig>>,
+    /// The directory was stopped cleanly, so indexes and snapshots can be trusted.
+    pub clean: bool,
+    /// From the checkpoint; `None` where it has none.
+    pub recovery_point: Option<Offset>,
+    pub start_offset: Offset,
+    pub now_ms: i64,
+}
+
+impl Opening {
+    /// Opens the log of a directory that exists; an empty one gets its first segment.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub(super) fn open(mut self) -> Result<Log, DiskError> {
+        match self.try_open() {
+            Err(error) if error.is_damage() && self.clean => {
+                // What a clean stop left is not what is there now: trust nothing.
+                (self.clean, self.recovery_point) = (false, None);
+                self.try_open()
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn try_open(&self) -> Result<Log, DiskError> {
+        let segments = tidy(&self.shared.files, &self.place)?;
+        let mut log = self.empty_log(segments.first().map_or(self.start_offset, |s| s.base))?;
+        if segments.is_empty() {
+            return Ok(log);
+        }
+        let saved = read_epochs(&log)?;
+        log.epochs = saved.clone().unwrap_or_default();
+        log.epochs_saved = saved.clone().unwrap_or_default();
+        let recovery_point = self.recovery_point.unwrap_or(0);
+        let trusted = match self.clean {
+            true => segments.len() - 1,
+            // The segment that holds the recovery point is the first to be scanned.
+            false => {
+                segments.partition_point(|segment| segment.base <= recovery_point).saturating_sub(1)
+            }
+        };
+        for pair in segments[..=trusted].windows(2) {
+            self.trust(&mut log, pair[0].base, pair[1].base, pair[0].indexed)?;
+        }
+        if self.clean {
+            self.open_active(&mut log, segments[trusted].base)?;
+        }
+        if saved.is_none() {
+            rebuild_epochs(&mut log)?;
+        }
+        if self.clean {
+            log.recovery_point = log.end_offset;
+            rebuild_producers(&mut log, self.now_ms)?;
+        } else {
+            self.scan(&mut log, segments[trusted..].iter().map(|s| s.base).collect())?;
+            log.recovery_point = recovery_point.min(log.end_offset);
+        }
+        self.settle_start(&mut log)?;
+        Ok(log)
+    }
+
+    /// A log without records; its active segment has no file yet unless it is to stay empty.
+    fn empty_log(&self, base_offset: Offset) -> Result<Log, DiskError> {
+        let shared = self.shared.clone();
+        let file = self.segment(base_offset);
+        let path = file.path(Kind::Log);
+        shared.files.open(&path, crate::env::OpenMode::Create).at("create", &path)?;
+        let mut log = Log {
+            shared,
+            place: self.place.clone(),
+            config: self.config.clone(),
+            sealed: Arc::default(),
+            active: ActiveSegment::empty(file, self.now_ms, 0),
+            producers: Producers::at(base_offset),
+            epochs: LeaderEpochs::default(),
+            epochs_saved: LeaderEpochs::default(),
+            start_offset: base_offset,
+            end_offset: base_offset,
+            recovery_point: base_offset,
+            dir_unsynced: !self.clean,
+            metadata_unsynced: !self.clean,
+            snapshots_unsynced: Vec::new(),
+        };
+        log.active.jitter_ms = log.draw_jitter();
+        Ok(log)
+    }
+
+    fn segment(&self, base_offset: Offset) -> Arc<SegmentFile> {
+        let cache = self.shared.open_files.clone();
+        SegmentFile::new(self.shared.files.clone(), self.place.clone(), base_offset, cache)
+    }
+
+    fn size_of(&self, file: &SegmentFile) -> Result<u32, DiskError> {
+        let path = file.path(Kind::Log);
+        let size_bytes = self.shared.files.size_of(&path).at("stat", &path)?;
+        u32::try_from(size_bytes).map_err(|_| DiskError::damaged(&path, "larger than a segment"))
+    }
+
+    fn interval_bytes(&self) -> u32 {
+        self.config.load().index_interval_bytes
+    }
+
+    /// Takes in a sealed segment whose data is known to be durable and whole.
+    fn trust(
+        &self,
+        log: &mut Log,
+        base_offset: Offset,
+        next_base_offset: Offset,
+        indexed: bool,
+    ) -> Result<(), DiskError> {
+        let file = self.segment(base_offset);
+        let size_bytes = self.size_of(&file)?;
+        if !indexed {
+            let mut anew = index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?;
+            anew.complete_indexes(&self.shared.files)?;
+        }
+        let sealed = Arc::new(SealedSegment::new(file, size_bytes, next_base_offset));
+        Arc::make_mut(&mut log.sealed).push(sealed);
+        log.end_offset = next_base_offset;
+        Ok(())
+    }
+
+    /// Opens the last segment after a clean stop: the log end is found behind the last entry of
+    /// its index.
+    fn open_active(&self, log: &mut Log, base_offset: Offset) -> Result<(), DiskError> {
+        let file = self.segment(base_offset);
+        let size_bytes = self.size_of(&file)?;
+        let jitter_ms = log.draw_jitter();
+        let indexes = match size_bytes {
+            0 => None,
+            _ => Indexes::read(&self.shared.files, &file, size_bytes)?,
+        };
+        log.active = match indexes {
+            Some(indexes) => {
+                ActiveSegment::opened(file.clone(), size_bytes, indexes, self.now_ms, jitter_ms)
+            }
+            None => index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?,
+        };
+        log.end_offset = base_offset;
+        let from = log.active.offsets.last().map_or(0, |entry| entry.position);
+        let mut max_timestamp = log.active.known_max_timestamp();
+        let mut headers = Headers::new(&file, from, size_bytes)?;
+        while let Some((_, header)) = headers.next()? {
+            log.end_offset = header.next_offset();
+            max_timestamp = max_timestamp.later(&header);
+        }
+        log.active.max_timestamp = max_timestamp;
+        Ok(())
+    }
+
+    /// Reads every batch of the segments from `bases[0]` on; cuts where the first is not valid.
+    fn scan(&self, log: &mut Log, bases: Vec<Offset>) -> Result<(), DiskError> {
+        let files = &self.shared.files;
+        let first = bases[0];
+        log.end_offset = log.end_offset.max(first);
+        for (offset, path) in snapshots(files, &self.place)? {
+            if offset > first {
+                files.remove_file(&path).at("remove", &path)?;
+            }
+        }
+        log.epochs.truncate_from_end(first);
+        rebuild_producers(log, self.now_ms)?;
+        for (at, base_offset) in bases.iter().enumerate() {
+            let whole = self.scan_segment(log, *base_offset)?;
+            let Some(next) = bases.get(at + 1).copied() else { break };
+            let hole = next > log.end_offset;
+            let torn = hole && self.tear_from().is_some_and(|from| log.end_offset >= from);
+            if !whole || torn || next < log.end_offset {
+                for later in bases[at + 1..].iter().rev() {
+                    log.remove_files(&self.segment(*later))?;
+                }
+                let dir = self.place.dir();
+                return files.sync_dir(&dir).at("sync", &dir);
+            }
+            self.seal_scanned(log, next)?;
+        }
+        Ok(())
+    }
+
+    fn seal_scanned(&self, log: &mut Log, next_base_offset: Offset) -> Result<(), DiskError> {
+        log.active.complete_indexes(&self.shared.files)?;
+        let (file, size_bytes) = (log.active.file.clone(), log.active.size_bytes);
+        let sealed = SealedSegment::new(file, size_bytes, next_base_offset)
+            .known_max_timestamp(log.active.max_timestamp);
+        Arc::make_mut(&mut log.sealed).push(Arc::new(sealed));
+        log.end_offset = next_base_offset;
+        log.producers.end_offset = next_base_offset;
+        log.write_snapshot()
+    }
+
+    /// See [`ValidBatches::new`]: what is below the recovery point was durable, so a hole there,
+    /// or in a compacted log, is compaction's.
+    fn tear_from(&self) -> Option<Offset> {
+        self.recovery_point.filter(|_| !self.config.load().compacted)
+    }
+
+    /// Makes `base_offset`'s segment the active one, with what of it is valid. `false`: some of it
+    /// was cut off.
+    fn scan_segment(&self, log: &mut Log, base_offset: Offset) -> Result<bool, DiskError> {
+        let file = self.segment(base_offset);
+        log.active = ActiveSegment::empty(file.clone(), self.now_ms, log.draw_jitter());
+        let interval_bytes = self.interval_bytes();
+        let mut batches = ValidBatches::new(&file, log.end_offset, self.tear_from())?;
+        while let Some(ValidBatch { header, bytes }) = batches.next()? {
+            log.active.note(&Appending::from(&header), header.size_bytes() as u32, interval_bytes);
+            log.epochs.assign(header.leader_epoch, header.base_offset);
+            let marker = marker_of(&header, || Bytes::copy_from_slice(bytes));
+            if let Some((ended, stable)) = log.producers.apply(&header, marker) {
+                log.active.note_ended(&ended, stable);
+            }
+            log.end_offset = header.next_offset();
+        }
+        let valid_bytes = batches.valid_bytes();
+        if valid_bytes == batches.file_bytes() {
+            return Ok(true);
+        }
+        let path = file.path(Kind::Log);
+        let open = file.log()?;
+        open.set_len(valid_bytes).at("truncate", &path)?;
+        // Or a second crash could bring the cut part back behind what is appended next.
+        open.sync_data().at("sync", &path)?;
+        Ok(false)
+    }
+
+    /// The log starts where its checkpoint says, or with its first segment. A log that lost all it
+    /// had above its start begins anew there, so that no offset is given twice.
+    fn settle_start(&self, log: &mut Log) -> Result<(), DiskError> {
+        let start_offset = self.start_offset.max(log.first_base_offset());
+        if log.end_offset < start_offset {
+            return log.truncate_fully(start_offset, self.now_ms);
+        }
+        log.start_offset = start_offset;
+        log.epochs.truncate_from_end(log.end_offset);
+        log.epochs.truncate_from_start(start_offset);
+        Ok(())
+    }
+}
+
+/// Indexes a segment by its headers, without looking at the records.
+pub(super) fn index_anew(
+    file: &Arc<SegmentFile>,
+    size_bytes: u32,
+    interval_bytes: u32,
+    now_ms: i64,
+) -> Result<ActiveSegment, DiskError> {
+    file.forget_indexes();
+    let mut segment = ActiveSegment::empty(file.clone(), now_ms, 0);
+    let mut headers = Headers::new(file, 0, size_bytes)?;
+    while let Some((_, header)) = headers.next()? {
+        segment.note(&Appending::from(&header), header.size_bytes() as u32, interval_bytes);
+    }
+    Ok(segment)
+}
+
+/// `None`: the file is missing or damaged.
+fn read_epochs(log: &Log) -> Result<Option<LeaderEpochs>, DiskError> {
+    let path = log.place.file(EPOCH_CHECKPOINT);
+    match log.shared.files.read(&path) {
+        Ok(bytes) => Ok(LeaderEpochs::decode(&bytes).ok()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).at("read", &path),
+    }
+}
+
+/// Finds the epochs in the batches of all segments that the log has.
+fn rebuild_epochs(log: &mut Log) -> Result<(), DiskError> {
+    let sealed = log.sealed.iter().map(|s| (s.file.clone(), s.size_bytes));
+    let active = (log.active.file.clone(), log.active.size_bytes);
+    for (file, size_bytes) in sealed.chain([active]).collect::<Vec<_>>() {
+        let mut headers = Headers::new(&file, 0, size_bytes)?;
+        while let Some((_, header)) = headers.next()? {
+            log.epochs.assign(header.leader_epoch, header.base_offset);
+        }
+    }
+    Ok(())
+}
+
+/// The snapshot files of a log, by offset.
+pub(super) fn snapshots(
+    files: &Files,
+    place: &Place,
+) -> Result<BTreeMap<Offset, PathBuf>, DiskError> {
+    let dir = place.dir();
+    let names = files.list(&dir).at("list", &dir)?;
+    let snapshot = |name: &str| match super::names::parse_segment_file(name) {
+        Some((offset, Kind::Snapshot)) => Some((offset, dir.join(name))),
+        _ => None,
+    };
+    Ok(names.iter().filter_map(|entry| snapshot(&entry.name)).collect())
+}
+
+/// Sets the producers to what they are at the log's end: from the newest snapshot that can be
+/// read, then batch by batch.
+pub(super) fn rebuild_producers(log: &mut Log, now_ms: i64) -> Result<(), DiskError> {
+    let shared = log.shared.clone();
+    let first = log.first_base_offset();
+    log.producers = Producers::at(first);
+    for (offset, path) in snapshots(&shared.files, &log.place)?.into_iter().rev() {
+        if offset > log.end_offset {
+            continue;
+        }
+        let bytes = shared.files.read(&path).at("read", &path)?;
+        if let Some(producers) = snapshot::decode(&bytes) {
+            log.producers = Producers::at(offset);
+            producers.into_iter().for_each(|(id, producer)| log.producers.restore(id, producer));
+            log.producers.expire(now_ms, shared.producer_expiration_ms);
+            break;
+        }
+        shared.files.remove_file(&path).at("remove", &path)?;
+    }
+    let from = log.producers.end_offset;
+    let sealed = log.sealed.iter().filter(|s| s.next_base_offset > from);
+    let mut pieces: Vec<_> = sealed.map(|s| (s.file.clone(), s.size_bytes)).collect();
+    pieces.push((log.active.file.clone(), log.active.size_bytes));
+    for (file, size_bytes) in pieces {
+        if from < log.end_offset {
+            replay(log, &file, size_bytes, from)?;
+        }
+    }
+    log.producers.end_offset = log.end_offset;
+    Ok(())
+}
+
+fn replay(
+    log: &mut Log,
+    file: &Arc<SegmentFile>,
+    size_bytes: u32,
+    from: Offset,
+) -> Result<(), DiskError> {
+    let mut headers = Headers::new(file, 0, size_bytes)?;
+    while let Some((position, header)) = headers.next()? {
+        if header.base_offset < from || !header.has_producer_id() {
+            continue;
+        }
+        let control = match header.is_control() {
+            true => read_batch(file, position, &header)?,
+            false => Bytes::new(),
+        };
+        log.producers.apply(&header, marker_of(&header, || control));
+    }
+    Ok(())
+}

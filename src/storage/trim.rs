@@ -1,0 +1,181 @@
+//! Making a log shorter: at its start (DeleteRecords, retention) and at its end (a follower that
+//! must give up what its leader does not have).
+
+use std::sync::Arc;
+
+use super::error::{At, ClientFault, DiskError, StorageError};
+use super::fd_cache::SegmentFile;
+use super::load;
+use super::log::Log;
+use super::names::Kind;
+use super::producer_state::Producers;
+use super::segment::{ActiveSegment, find};
+use crate::common::Offset;
+
+/// A sealed segment, as retention judges it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentInfo {
+    pub base_offset: Offset,
+    pub next_base_offset: Offset,
+    pub size_bytes: u64,
+    /// Largest timestamp, in milliseconds since the Unix epoch; -1 when no record has one.
+    pub max_timestamp: i64,
+}
+
+impl Log {
+    /// Moves the log start to `offset`; returns whether it moved. Whole segments below it stay
+    /// until [`Log::delete_segments_below`].
+    ///
+    /// # Errors
+    /// [`ClientFault::OutOfRange`]: `offset` is above the log end.
+    pub fn advance_start(&mut self, offset: Offset) -> Result<bool, StorageError> {
+        let (start, end) = (self.start_offset, self.end_offset);
+        if offset > end {
+            return Err(ClientFault::OutOfRange { asked: offset, start, end }.into());
+        }
+        if offset <= start {
+            return Ok(false);
+        }
+        self.start_offset = offset;
+        self.epochs.truncate_from_start(offset);
+        self.producers.forget_below(offset);
+        Ok(true)
+    }
+
+    /// The sealed segments, oldest first.
+    ///
+    /// # Errors
+    /// [`DiskError`] of reading a time index.
+    pub fn sealed_segments(&self) -> Result<Vec<SegmentInfo>, DiskError> {
+        let info = |segment: &Arc<super::segment::SealedSegment>| {
+            Ok(SegmentInfo {
+                base_offset: segment.base_offset(),
+                next_base_offset: segment.next_base_offset,
+                size_bytes: u64::from(segment.size_bytes),
+                max_timestamp: segment.max_timestamp()?.timestamp,
+            })
+        };
+        self.sealed.iter().map(info).collect()
+    }
+
+    /// Takes the sealed segments that end at or below `offset` out of the log and removes their
+    /// files; the log start moves up to what is left. Readers that hold one open go on. Returns how
+    /// many were removed.
+    ///
+    /// # Errors
+    /// [`DiskError`]; a segment whose removal failed is out of the log all the same, and the next
+    /// load finds it below the log start.
+    pub fn delete_segments_below(&mut self, offset: Offset) -> Result<usize, DiskError> {
+        let count = self.sealed.partition_point(|segment| segment.next_base_offset <= offset);
+        if count == 0 {
+            return Ok(0);
+        }
+        let gone: Vec<_> = Arc::make_mut(&mut self.sealed).drain(..count).collect();
+        let first = self.first_base_offset();
+        if self.start_offset < first {
+            self.start_offset = first;
+            self.epochs.truncate_from_start(first);
+            self.producers.forget_below(first);
+        }
+        self.dir_unsynced = true;
+        gone.iter().try_for_each(|segment| self.remove_files(&segment.file))?;
+        Ok(count)
+    }
+
+    /// Cuts the log so that it ends at `offset`, or below where a batch holds it in its middle;
+    /// returns whether anything was cut. Producers and epochs go back with it.
+    ///
+    /// # Errors
+    /// [`DiskError`]; the log may then hold less than before, and must be loaded anew.
+    pub fn truncate_to(&mut self, offset: Offset, now_ms: i64) -> Result<bool, DiskError> {
+        if offset >= self.end_offset {
+            return Ok(false);
+        }
+        if offset < self.first_base_offset() {
+            self.truncate_fully(offset, now_ms)?;
+            return Ok(true);
+        }
+        while self.active.base_offset() > offset {
+            self.remove_files(&self.active.file.clone())?;
+            self.reopen_last(now_ms)?;
+        }
+        let active = &mut self.active;
+        let from = active.position_before(offset);
+        let found = find(&active.file, from, active.size_bytes, offset)?;
+        self.end_offset = found.map_or(offset, |found| found.header.base_offset.min(offset));
+        active
+            .truncate(found.map_or(active.size_bytes, |found| found.position), self.end_offset)?;
+        self.start_offset = self.start_offset.min(self.end_offset);
+        self.recovery_point = self.recovery_point.min(self.end_offset);
+        self.epochs.truncate_from_end(self.end_offset);
+        self.dir_unsynced = true;
+        self.remove_snapshots_above(self.end_offset)?;
+        load::rebuild_producers(self, now_ms)?;
+        Ok(true)
+    }
+
+    /// Drops everything; the next record gets `offset`.
+    ///
+    /// # Errors
+    /// [`DiskError`], as [`Log::truncate_to`].
+    pub fn truncate_fully(&mut self, offset: Offset, now_ms: i64) -> Result<(), DiskError> {
+        self.remove_files(&self.active.file.clone())?;
+        let sealed = std::mem::take(&mut self.sealed);
+        sealed.iter().rev().try_for_each(|segment| self.remove_files(&segment.file))?;
+        self.remove_snapshots_above(-1)?;
+        self.active = self.begin_segment(offset, now_ms)?;
+        (self.start_offset, self.end_offset, self.recovery_point) = (offset, offset, offset);
+        self.epochs.truncate_from_end(offset.min(0));
+        self.producers = Producers::at(offset);
+        Ok(())
+    }
+
+    /// The last sealed segment becomes the active one.
+    fn reopen_last(&mut self, now_ms: i64) -> Result<(), DiskError> {
+        let Some(last) = Arc::make_mut(&mut self.sealed).pop() else {
+            return Err(DiskError::damaged(&self.place.dir(), "no segment is left to cut"));
+        };
+        // Its indexes will be written anew: no map of them may stay in the cache.
+        last.file.forget_indexes();
+        let (files, jitter_ms) = (&self.shared.files, self.draw_jitter());
+        let indexes = super::segment::Indexes::read(files, &last.file, last.size_bytes)?;
+        self.active = match indexes {
+            Some(indexes) => {
+                let file = last.file.clone();
+                ActiveSegment::opened(file, last.size_bytes, indexes, now_ms, jitter_ms)
+            }
+            None => {
+                let interval_bytes = self.config.load().index_interval_bytes;
+                load::index_anew(&last.file, last.size_bytes, interval_bytes, now_ms)?
+            }
+        };
+        self.end_offset = last.next_base_offset;
+        Ok(())
+    }
+
+    /// Removes all files of a segment but its snapshot, newest data first.
+    pub(super) fn remove_files(&self, segment: &SegmentFile) -> Result<(), DiskError> {
+        let files = &self.shared.files;
+        for kind in [Kind::Log, Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex] {
+            let path = segment.path(kind);
+            if files.exists(&path) {
+                files.remove_file(&path).at("remove", &path)?;
+            }
+        }
+        let snapshot = segment.path(Kind::Snapshot);
+        let needed = self.producers.snapshot_offset == segment.base_offset;
+        if !needed && files.exists(&snapshot) {
+            files.remove_file(&snapshot).at("remove", &snapshot)?;
+        }
+        Ok(())
+    }
+
+    fn remove_snapshots_above(&self, offset: Offset) -> Result<(), DiskError> {
+        for (at, path) in load::snapshots(&self.shared.files, &self.place)? {
+            if at > offset {
+                self.shared.files.remove_file(&path).at("remove", &path)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,445 @@
+//! Reading a log. What a reader needs is taken under the partition's lock, in constant time; the
+//! looking up and reading is done without it, on segments that no longer change or only grow.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::error::{At, ClientFault, DiskError, StorageError};
+use super::fd_cache::SegmentFile;
+use super::index::{TimeEntry, lookup};
+use super::log::Log;
+use super::names::Kind;
+use super::segment::{Found, MaxTimestamp, SealedSegment, find};
+use super::txn_index::{self, AbortedTxn};
+use super::walk::{Headers, read_batch};
+use crate::common::{LeaderEpoch, Offset};
+use crate::env::File;
+use crate::protocol::batch::{BatchHeader, records};
+
+/// The segments of a log at one moment.
+#[derive(Clone)]
+struct View {
+    sealed: Arc<Vec<Arc<SealedSegment>>>,
+    active: Arc<SegmentFile>,
+    active_bytes: u32,
+    end_offset: Offset,
+}
+
+/// One segment as a reader sees it.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    file: &'a Arc<SegmentFile>,
+    size_bytes: u32,
+    next_base_offset: Offset,
+    /// `None`: the active one, whose index is not in a file.
+    sealed: Option<&'a Arc<SealedSegment>>,
+}
+
+impl View {
+    fn of(log: &Log) -> Self {
+        Self {
+            sealed: log.sealed.clone(),
+            active: log.active.file.clone(),
+            active_bytes: log.active.size_bytes,
+            end_offset: log.end_offset,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.sealed.len() + 1
+    }
+
+    fn piece(&self, at: usize) -> Piece<'_> {
+        match self.sealed.get(at) {
+            Some(sealed) => Piece {
+                file: &sealed.file,
+                size_bytes: sealed.size_bytes,
+                next_base_offset: sealed.next_base_offset,
+                sealed: Some(sealed),
+            },
+            None => Piece {
+                file: &self.active,
+                size_bytes: self.active_bytes,
+                next_base_offset: self.end_offset,
+                sealed: None,
+            },
+        }
+    }
+
+    /// The last segment that begins at or below `offset`.
+    fn at(&self, offset: Offset) -> usize {
+        if offset >= self.active.base_offset {
+            return self.sealed.len();
+        }
+        self.sealed.partition_point(|s| s.base_offset() <= offset).saturating_sub(1)
+    }
+}
+
+/// A read that is planned but not looked up yet.
+pub struct ReadPlan {
+    view: View,
+    from: Offset,
+    until: Offset,
+    /// Where to begin to look for `from` and `until` in the active segment.
+    from_hint: u32,
+    until_hint: u32,
+}
+
+impl ReadPlan {
+    /// Finds the bytes: whole batches from the one that holds `from` on, of one segment, at most
+    /// `max_bytes` of them (the last batch may be cut short, as Kafka does). When the first alone is
+    /// larger, it comes whole if `min_one`, else nothing.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn locate(&self, max_bytes: usize, min_one: bool) -> Result<LogSlices, DiskError> {
+        if self.from >= self.until {
+            return Ok(LogSlices::EMPTY);
+        }
+        for at in self.view.at(self.from)..self.view.count() {
+            let piece = self.view.piece(at);
+            if let Some(first) = self.position_of(piece, self.from, self.from_hint)? {
+                if first.header.base_offset >= self.until {
+                    return Ok(LogSlices::EMPTY);
+                }
+                return self.slice(piece, &first, max_bytes, min_one);
+            }
+        }
+        Ok(LogSlices::EMPTY)
+    }
+
+    /// The first batch of `piece` that ends at or above `offset`.
+    fn position_of(
+        &self,
+        piece: Piece<'_>,
+        offset: Offset,
+        hint: u32,
+    ) -> Result<Option<Found>, DiskError> {
+        let from = match piece.sealed {
+            Some(sealed) => sealed.position_before(offset)?,
+            None => hint,
+        };
+        find(piece.file, from, piece.size_bytes, offset)
+    }
+
+    fn slice(
+        &self,
+        piece: Piece<'_>,
+        first: &Found,
+        max_bytes: usize,
+        min_one: bool,
+    ) -> Result<LogSlices, DiskError> {
+        let end = if self.until >= piece.next_base_offset {
+            piece.size_bytes
+        } else {
+            let stop = self.position_of(piece, self.until, self.until_hint)?;
+            stop.map_or(piece.size_bytes, |found| found.position)
+        };
+        let first_bytes = first.header.size_bytes();
+        let wanted = match max_bytes {
+            max if max >= first_bytes => max,
+            _ if min_one => first_bytes,
+            _ => return Ok(LogSlices::EMPTY),
+        };
+        let position = u64::from(first.position);
+        let size_bytes = wanted.min(end.saturating_sub(first.position) as usize);
+        Ok(LogSlices { slice: Some(LogSlice { file: piece.file.clone(), position, size_bytes }) })
+    }
+}
+
+/// Bytes of a segment, not read yet.
+#[derive(Debug, Clone)]
+pub struct LogSlice {
+    file: Arc<SegmentFile>,
+    pub position: u64,
+    pub size_bytes: usize,
+}
+
+impl LogSlice {
+    /// The open file, for `sendfile`.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn file(&self) -> Result<Arc<File>, DiskError> {
+        self.file.log()
+    }
+
+    pub fn segment(&self) -> &Arc<SegmentFile> {
+        &self.file
+    }
+}
+
+/// What a read found: local bytes, of one segment.
+#[derive(Debug, Clone)]
+pub struct LogSlices {
+    slice: Option<LogSlice>,
+}
+
+impl LogSlices {
+    pub const EMPTY: Self = Self { slice: None };
+
+    pub fn is_empty(&self) -> bool {
+        self.size_bytes() == 0
+    }
+
+    pub fn size_bytes(&self) -> usize {
+        self.slice.as_ref().map_or(0, |slice| slice.size_bytes)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &LogSlice> {
+        self.slice.iter()
+    }
+
+    /// Appends the bytes to `out`.
+    ///
+    /// # Errors
+    /// [`DiskError`]; `out` is then as it was.
+    pub fn read_into(&self, out: &mut Vec<u8>) -> Result<(), DiskError> {
+        let Some(slice) = &self.slice else { return Ok(()) };
+        let read = slice.file()?.read_append(out, slice.position, slice.size_bytes);
+        read.at("read", &slice.file.path(Kind::Log))
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn read(&self) -> Result<Bytes, DiskError> {
+        let mut out = Vec::new();
+        self.read_into(&mut out)?;
+        Ok(Bytes::from(out))
+    }
+}
+
+/// A record found by its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimedOffset {
+    pub timestamp: i64,
+    pub offset: Offset,
+    pub leader_epoch: LeaderEpoch,
+}
+
+/// A search by time that is planned but not done yet.
+pub struct TimePlan {
+    view: View,
+    start_offset: Offset,
+    active_max: MaxTimestamp,
+    timestamp: i64,
+    /// Where to begin to look in the active segment.
+    hint: u32,
+}
+
+impl TimePlan {
+    /// The first record at or above the log start whose timestamp is ≥ the one asked for; single
+    /// records are looked at, compressed ones too.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn first_at_or_after(&self) -> Result<Option<TimedOffset>, DiskError> {
+        for at in self.view.at(self.start_offset)..self.view.count() {
+            let piece = self.view.piece(at);
+            let max = match piece.sealed {
+                Some(sealed) => sealed.max_timestamp()?,
+                None => self.active_max,
+            };
+            if max.timestamp >= self.timestamp
+                && let Some(found) = self.search(piece)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn search(&self, piece: Piece<'_>) -> Result<Option<TimedOffset>, DiskError> {
+        let from = match piece.sealed {
+            Some(sealed) => {
+                let base_offset = piece.file.base_offset;
+                let times = piece.file.time_index()?;
+                let entry = lookup::<TimeEntry>(&times, self.timestamp);
+                let relative = entry.map_or(0, |entry| entry.relative_offset);
+                sealed.position_before(base_offset + i64::from(relative))?
+            }
+            None => self.hint,
+        };
+        let mut headers = Headers::new(piece.file, from, piece.size_bytes)?;
+        while let Some((position, header)) = headers.next()? {
+            let late = header.max_timestamp >= self.timestamp;
+            if late && header.last_offset() >= self.start_offset {
+                let wanted = |timestamp| timestamp >= self.timestamp;
+                let found = first_record(piece.file, position, &header, self.start_offset, wanted)?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first record that has the largest timestamp of the log (ListOffsets -3).
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn max(&self) -> Result<Option<TimedOffset>, DiskError> {
+        let mut best: Option<(MaxTimestamp, usize)> = None;
+        for at in 0..self.view.count() {
+            let max = match self.view.piece(at).sealed {
+                Some(sealed) => sealed.max_timestamp()?,
+                None => self.active_max,
+            };
+            if best.is_none_or(|(known, _)| max.timestamp > known.timestamp) {
+                best = Some((max, at));
+            }
+        }
+        let Some((max, at)) = best.filter(|(max, _)| max.timestamp >= 0) else { return Ok(None) };
+        let piece = self.view.piece(at);
+        let from = match piece.sealed {
+            Some(sealed) => sealed.position_before(max.offset)?,
+            None => self.hint,
+        };
+        let Some(found) = find(piece.file, from, piece.size_bytes, max.offset)? else {
+            return Ok(None);
+        };
+        let wanted = |timestamp| timestamp >= max.timestamp;
+        first_record(piece.file, found.position, &found.header, self.start_offset, wanted)
+    }
+}
+
+/// The first record of a batch at or above `start_offset` whose timestamp is wanted.
+fn first_record(
+    file: &Arc<SegmentFile>,
+    position: u32,
+    header: &BatchHeader,
+    start_offset: Offset,
+    wanted: impl Fn(i64) -> bool,
+) -> Result<Option<TimedOffset>, DiskError> {
+    for record in records(&read_batch(file, position, header)?) {
+        let damage = |error| DiskError::damaged(&file.path(Kind::Log), format!("{error}"));
+        let record = record.map_err(damage)?;
+        if wanted(record.timestamp) && record.offset >= start_offset {
+            let leader_epoch = header.leader_epoch;
+            let (timestamp, offset) = (record.timestamp, record.offset);
+            return Ok(Some(TimedOffset { timestamp, offset, leader_epoch }));
+        }
+    }
+    Ok(None)
+}
+
+impl Log {
+    /// Plans a read of `from..until`; to be looked up with [`ReadPlan::locate`], without the lock.
+    /// `until` (a high watermark, a last stable offset, the end) is a border between batches.
+    ///
+    /// # Errors
+    /// [`ClientFault::OutOfRange`]: `from` is below the log start or above the log end.
+    pub fn plan_read(&self, from: Offset, until: Offset) -> Result<ReadPlan, StorageError> {
+        let (start, end) = (self.start_offset, self.end_offset);
+        if from < start || from > end {
+            return Err(ClientFault::OutOfRange { asked: from, start, end }.into());
+        }
+        let until = until.min(end);
+        Ok(ReadPlan {
+            view: View::of(self),
+            from,
+            until,
+            from_hint: self.active.position_before(from),
+            until_hint: self.active.position_before(until),
+        })
+    }
+
+    /// [`Log::plan_read`] and [`ReadPlan::locate`] in one.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub fn read(
+        &self,
+        from: Offset,
+        until: Offset,
+        max_bytes: usize,
+        min_one: bool,
+    ) -> Result<LogSlices, StorageError> {
+        Ok(self.plan_read(from, until)?.locate(max_bytes, min_one)?)
+    }
+
+    /// Plans [`TimePlan::first_at_or_after`] for `timestamp`.
+    pub fn plan_time(&self, timestamp: i64) -> TimePlan {
+        let base_offset = self.active.base_offset();
+        let entry = self.active.times.lookup(timestamp);
+        let relative = entry.map_or(0, |entry| entry.relative_offset);
+        self.time_plan(timestamp, base_offset + i64::from(relative))
+    }
+
+    /// Plans [`TimePlan::max`].
+    pub fn plan_max_timestamp(&self) -> TimePlan {
+        self.time_plan(i64::MAX, self.active.max_timestamp.offset)
+    }
+
+    fn time_plan(&self, timestamp: i64, near: Offset) -> TimePlan {
+        TimePlan {
+            view: View::of(self),
+            start_offset: self.start_offset,
+            active_max: self.active.max_timestamp,
+            timestamp,
+            hint: self.active.position_before(near),
+        }
+    }
+
+    /// [`Log::plan_time`] and its search in one; `None` when the record is not below `until`.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn offset_for_timestamp(
+        &self,
+        timestamp: i64,
+        until: Offset,
+    ) -> Result<Option<TimedOffset>, DiskError> {
+        let found = self.plan_time(timestamp).first_at_or_after()?;
+        Ok(found.filter(|found| found.offset < until))
+    }
+
+    /// [`Log::plan_max_timestamp`] and its search in one.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn max_timestamp(&self) -> Result<Option<TimedOffset>, DiskError> {
+        self.plan_max_timestamp().max()
+    }
+
+    /// The aborted transactions that overlap `from..until`, for read-committed consumers.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn aborted_transactions(
+        &self,
+        from: Offset,
+        until: Offset,
+    ) -> Result<Vec<AbortedTxn>, DiskError> {
+        let view = View::of(self);
+        let mut found = Vec::new();
+        for at in view.at(from)..view.count() {
+            let piece = view.piece(at);
+            let entries = match piece.sealed {
+                Some(_) => self.sealed_aborted(piece.file)?,
+                None => self.active.aborted.clone(),
+            };
+            for txn in entries {
+                if txn.last_offset >= from && txn.first_offset < until {
+                    found.push(txn);
+                }
+                if txn.last_stable_offset >= until {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn sealed_aborted(&self, file: &Arc<SegmentFile>) -> Result<Vec<AbortedTxn>, DiskError> {
+        let path = file.path(Kind::TxnIndex);
+        if !self.shared.files.exists(&path) {
+            return Ok(Vec::new());
+        }
+        let bytes = self.shared.files.read(&path).at("read", &path)?;
+        txn_index::decode(&bytes).ok_or_else(|| DiskError::damaged(&path, "no transaction index"))
+    }
+}
