@@ -147,8 +147,8 @@ impl Image {
         let mut configs = self.configs.get(&resource).cloned().unwrap_or_default();
         let entries = Arc::make_mut(&mut configs);
         match &record.value {
-            Some(value) => entries.insert(record.name.clone(), value.clone()),
-            None => entries.remove(&record.name),
+            Some(value) => entries.insert(record.name.to_string(), value.to_string()),
+            None => entries.remove(&*record.name),
         };
         if configs.is_empty() {
             self.configs.remove(&resource);

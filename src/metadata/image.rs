@@ -1,7 +1,6 @@
 //! The image's types and its look-ups. Everything is a persistent map of shared values: a clone
 //! costs a few pointers, and two images share what did not change.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -10,7 +9,7 @@ use uuid::Uuid;
 use crate::common::{BrokerId, LeaderEpoch, Offset, TopicId, TopicName};
 
 /// A resource's own settings, by key; never holds what is only a default.
-pub type Configs = BTreeMap<Arc<str>, Arc<str>>;
+pub type Configs = crate::config::Values;
 
 /// All that the metadata log says up to `end_offset`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::delta::Delta;
 use super::image::Image;
 use crate::common::Offset;
 use crate::invariant;
-use crate::machine::{JournalRecord, ReadEntry, Record};
+use crate::machine::{CommitSink, JournalRecord, ReadEntry, Record};
 use crate::protocol::records::metadata::MetadataRecord;
 
 /// Lives by the metadata; called under the publisher's lock, so it must not wait for long and
@@ -39,6 +39,7 @@ pub struct PublishError {
 pub struct Publisher {
     image: ArcSwap<Image>,
     applied: watch::Sender<Offset>,
+    failure: watch::Sender<Option<PublishError>>,
     subscribers: Mutex<Vec<Box<dyn Subscriber>>>,
 }
 
@@ -54,6 +55,7 @@ impl Publisher {
         Self {
             image: ArcSwap::default(),
             applied: watch::Sender::new(0),
+            failure: watch::Sender::default(),
             subscribers: Mutex::default(),
         }
     }
@@ -103,7 +105,7 @@ impl Publisher {
     ///
     /// # Errors
     /// [`PublishError`]; nothing is published then.
-    pub fn install(
+    pub fn replace(
         &self,
         end_offset: Offset,
         records: &[JournalRecord],
@@ -135,10 +137,19 @@ impl Publisher {
         self.applied.subscribe()
     }
 
-    /// The image as a snapshot: (end offset, records).
-    pub fn snapshot(&self) -> (Offset, Vec<JournalRecord>) {
-        let image = self.image();
-        (image.end_offset, image.to_records().map(|record| Record::encode(&record)).collect())
+    /// Set once the metadata log held what this version cannot read. The image stays as it was
+    /// before; the node must not begin, or go on, to serve.
+    pub fn failure(&self) -> watch::Receiver<Option<PublishError>> {
+        self.failure.subscribe()
+    }
+
+    fn unless_failed(&self, step: impl FnOnce() -> Result<(), PublishError>) {
+        if self.failure.borrow().is_none()
+            && let Err(error) = step()
+        {
+            tracing::error!(%error, "metadata cannot be read");
+            self.failure.send_replace(Some(error));
+        }
     }
 
     fn show(&self, subscribers: &[Box<dyn Subscriber>], before: Arc<Image>, after: Image) {
@@ -150,6 +161,20 @@ impl Publisher {
         let end_offset = delta.after.end_offset;
         self.image.store(delta.after);
         self.applied.send_replace(end_offset);
+    }
+}
+
+impl CommitSink for Publisher {
+    fn committed(&self, entries: &[ReadEntry]) {
+        self.unless_failed(|| self.publish(entries));
+    }
+
+    fn snapshot(&self) -> Vec<JournalRecord> {
+        self.look().to_records().map(|record| Record::encode(&record)).collect()
+    }
+
+    fn install(&self, records: &[JournalRecord], end: Offset) {
+        self.unless_failed(|| self.replace(end, records));
     }
 }
 

@@ -31,8 +31,8 @@ impl Image {
                 MetadataRecord::Config(records::ConfigRecord {
                     resource_type: resource.kind as i8,
                     resource_name: resource.name.clone(),
-                    name: name.clone(),
-                    value: Some(value.clone()),
+                    name: name.as_str().into(),
+                    value: Some(value.as_str().into()),
                 })
             })
         });

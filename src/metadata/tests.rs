@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::publisher::image_of;
 use super::*;
 use crate::common::{BrokerId, LeaderEpoch, TopicId};
-use crate::machine::{EntryKind, JournalRecord, Position, ReadEntry, Record};
+use crate::machine::{CommitSink, EntryKind, JournalRecord, Position, ReadEntry, Record};
 use crate::protocol::records::metadata as records;
 use records::MetadataRecord;
 
@@ -317,13 +317,14 @@ fn a_snapshot_is_told_as_the_difference_and_a_late_subscriber_gets_all() {
     });
     let other = image_of(&[topic("b", 2), topic("c", 3)]);
     let records: Vec<_> = other.to_records().map(|record| Record::encode(&record)).collect();
-    publisher.install(10, &records).unwrap();
+    CommitSink::install(&publisher, &records, 10);
     let expected = [
         (vec!["a".to_owned(), "b".to_owned()], vec![]),
         (vec!["c".to_owned()], vec!["a".to_owned()]),
     ];
     assert_eq!(*told.lock().unwrap(), expected);
-    assert_eq!(publisher.snapshot(), (10, records));
+    assert_eq!(publisher.snapshot(), records);
+    assert_eq!(publisher.image().end_offset, 10);
 }
 
 #[test]
@@ -332,5 +333,9 @@ fn a_record_of_an_unknown_type_publishes_nothing() {
     let mut log = entries(0, &[topic("a", 1), topic("b", 2)]);
     log[1].record = Some(JournalRecord { key: None, value: Some(b"\x01\x7f\x00".as_ref().into()) });
     assert_eq!(publisher.publish(&log).unwrap_err().offset, 1);
+    assert!(publisher.image().topics().is_empty());
+    publisher.committed(&log);
+    publisher.committed(&log[..1]); // nothing is applied behind a gap
+    assert_eq!(publisher.failure().borrow().as_ref().map(|error| error.offset), Some(1));
     assert!(publisher.image().topics().is_empty());
 }
