@@ -1,1 +1,39 @@
-//! (room to be built)
+//! The controller: one `Machine` over the metadata log, which decides every change of topics,
+//! configs, brokers and producer ids.
+//! Lives here: Kafka's rules for those changes with Kafka's messages, replica placement, the
+//! records that carry a change, what a fresh cluster starts with, the in-process [`Handle`].
+//! May not live here: request and response types of the wire, Kafka error codes (`broker::border`
+//! maps [`Refusal`]), which config values are right (`config`, through [`ConfigRules`]), sockets,
+//! the clock.
+//! Invariant: each item of a request is judged alone; a refused item leaves no record behind.
+
+mod alter_configs;
+mod bootstrap;
+mod brokers;
+mod create_partitions;
+mod create_topics;
+mod delete_topics;
+mod election;
+mod error;
+mod handle;
+mod machine;
+mod names;
+mod placement;
+mod producer_ids;
+mod request;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod world;
+
+pub use bootstrap::{FEATURES, Feature, bootstrap};
+pub use error::{
+    AssignmentFault, BrokerFault, ConfigFault, NameFault, PartitionsFault, PlacementFault, Refusal,
+    RequestFault, TooLarge,
+};
+pub use handle::{Ask, Handle, runtime};
+pub use machine::{Controller, Soft};
+pub use producer_ids::{ProducerIds, ProducerIdsError};
+pub use request::*;
+pub use rules::KafkaRules;
+pub use world::{ConfigRules, Proposed, World};
