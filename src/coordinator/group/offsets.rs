@@ -133,7 +133,8 @@ fn split_commit(
         topic.partitions.into_iter().partition(|sent| found.partition(sent.partition).is_some());
     let missing: Vec<i32> = missing.iter().map(|sent| sent.partition).collect();
     let unknown = (!missing.is_empty()).then(|| refused(id, name.clone(), missing, &error));
-    Ok((CommitTopic { id, name, partitions: there }, unknown))
+    // Kafka 4.4 keeps the id with an offset that is committed by name, too.
+    Ok((CommitTopic { id: found.id, name, partitions: there }, unknown))
 }
 
 fn named(topic: &CommitTopic) -> (TopicId, TopicName, Vec<i32>) {

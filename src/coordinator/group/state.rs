@@ -70,7 +70,8 @@ pub struct CommittedOffset {
     pub commit_timestamp_ms: i64,
     /// Given by the client in versions 2 to 4 of OffsetCommit.
     pub expire_timestamp_ms: Option<i64>,
-    /// Zero when the client committed by name.
+    /// Of the topic at the time of the commit; zero in records of Kafka before 4.4, and where a
+    /// transaction commits.
     pub topic_id: TopicId,
 }
 

@@ -10,7 +10,7 @@ use super::bench::*;
 use crate::common::{BrokerId, TopicId};
 use crate::env::Env;
 use crate::machine::testing::{MemoryJournal, on_virtual_time, simulated_env};
-use crate::machine::{Journal, NotReady, Position};
+use crate::machine::{Journal, NotReady, Position, Record};
 use crate::metadata::{Delta, Image, Subscriber};
 use crate::protocol::records::metadata as records;
 use records::MetadataRecord;
@@ -192,6 +192,12 @@ fn topics_are_looked_up_before_the_group_is_asked() {
             };
             assert_eq!(cluster.commit(ask).await, expected);
         }
+        let last = cluster.journal(0).entries().pop().and_then(|entry| entry.record);
+        let last = last.map(|record| GroupRecord::decode(&record));
+        let Some(Ok(Some(GroupRecord::Offset { value: Some(value), .. }))) = last else {
+            panic!("an offset was written: {last:?}");
+        };
+        assert_eq!(value.topic_id, t, "kept with the offset, whether it came by name or by id");
         // What the group refuses, it refuses for what is there only.
         let ask = OffsetCommit {
             group_id: group_id.clone(),
