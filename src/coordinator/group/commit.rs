@@ -84,7 +84,7 @@ impl Turn<'_> {
 
     /// - `expires`: the record's version with an expiry has two bytes for the length.
     fn is_too_long(&self, metadata: &str, expires: bool) -> bool {
-        let most = self.cx.world.offset_metadata_max;
+        let most = usize::try_from(self.cx.world.offset_metadata_max_bytes).unwrap_or(0);
         // No character takes more UTF-16 units than bytes.
         let is_over = metadata.len() > most && metadata.encode_utf16().count() > most;
         is_over || expires && metadata.len() > NAME_BYTES_MAX

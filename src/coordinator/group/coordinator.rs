@@ -75,7 +75,7 @@ impl GroupCoordinator {
     pub fn coordinator_partition(&self, group_id: &str) -> i32 {
         let image = self.shared.image.load();
         let partitions = image.topic(GROUP_TOPIC).map(|topic| topic.partition_count());
-        let planned = self.shared.config.load().offsets_topic_partitions;
+        let planned = self.shared.config.load().offsets_topic_num_partitions;
         partition_for(group_id, partitions.unwrap_or(planned))
     }
 
@@ -118,7 +118,7 @@ impl GroupCoordinator {
     fn check_join(&self, ask: &JoinGroup) -> Result<(), ClientFault> {
         check_group_id(&ask.group_id)?;
         let (config, sent_ms) = (self.shared.config.load(), ask.session_timeout_ms);
-        let (min_ms, max_ms) = (config.session_timeout_min_ms, config.session_timeout_max_ms);
+        let (min_ms, max_ms) = (config.min_session_timeout_ms, config.max_session_timeout_ms);
         if (min_ms..=max_ms).contains(&sent_ms) {
             Ok(())
         } else {

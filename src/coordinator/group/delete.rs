@@ -80,11 +80,10 @@ impl Turn<'_> {
         if count > 0 {
             self.decision.effects.push(GroupEffect::OffsetsExpired { count });
         }
-        let again = match from {
-            Some(_) => self.cx.now,
-            None => self.cx.now + self.cx.world.offsets_retention_check,
-        };
-        self.timers.arm(Timer::Expiry, again);
+        match from {
+            Some(_) => self.timers.arm(Timer::Expiry, self.cx.now),
+            None => self.arm_expiry(),
+        }
     }
 
     fn expire_group(
@@ -122,7 +121,7 @@ impl Turn<'_> {
 
     /// A retention of the client's own (OffsetCommit 2 to 4) goes before the broker's.
     fn is_expired(&self, committed: &CommittedOffset, base_ms: i64) -> bool {
-        let retention_ms = self.cx.world.offsets_retention.as_millis() as i64;
+        let retention_ms = i64::from(self.cx.world.offsets_retention_minutes) * 60_000;
         let expires_ms = base_ms.saturating_add(retention_ms);
         self.cx.now_ms >= committed.expire_timestamp_ms.unwrap_or(expires_ms)
     }

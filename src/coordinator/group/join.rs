@@ -31,7 +31,7 @@ impl Turn<'_> {
         if !self.has_room(group, &ask.member_id) {
             group.remove(&ask.member_id);
             self.cancel_session(group, &ask.member_id);
-            let size_max = self.cx.world.size_max;
+            let size_max = self.size_max();
             self.refuse_join(MemberId::default(), ClientFault::GroupFull { size_max });
         } else if ask.member_id.is_empty() {
             self.join_new(group, ask);
@@ -54,7 +54,7 @@ impl Turn<'_> {
     /// `group.max.size`. While members gather it counts those that wait, so that of a group above
     /// the limit (it was lowered) the last ones to rejoin are kept out.
     fn has_room(&self, group: &Live, member_id: &MemberId) -> bool {
-        let size_max = self.cx.world.size_max;
+        let size_max = self.size_max();
         let member = group.members.get(member_id);
         match group.state {
             GroupState::Empty => true,

@@ -20,40 +20,8 @@ use crate::machine::{Context, Decision, Entry, Machine, Position};
 /// Due timers that one look handles; the rest follow at once.
 const DUE_MAX: usize = 256;
 
-/// What the broker's settings say to the group coordinator.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupConfig {
-    /// `group.min.session.timeout.ms`, `group.max.session.timeout.ms`
-    pub session_timeout_min_ms: i32,
-    pub session_timeout_max_ms: i32,
-    /// `group.initial.rebalance.delay.ms`
-    pub initial_rebalance_delay_ms: i32,
-    /// `group.max.size`
-    pub size_max: usize,
-    /// `offset.metadata.max.bytes`, counted in UTF-16 units as Kafka does.
-    pub offset_metadata_max: usize,
-    /// `offsets.retention.minutes`
-    pub offsets_retention: Duration,
-    /// `offsets.retention.check.interval.ms`
-    pub offsets_retention_check: Duration,
-    /// `offsets.topic.num.partitions`, as long as the topic does not exist.
-    pub offsets_topic_partitions: i32,
-}
-
-impl Default for GroupConfig {
-    fn default() -> Self {
-        Self {
-            session_timeout_min_ms: 6_000,
-            session_timeout_max_ms: 1_800_000,
-            initial_rebalance_delay_ms: 3_000,
-            size_max: i32::MAX as usize,
-            offset_metadata_max: 4_096,
-            offsets_retention: Duration::from_secs(10_080 * 60),
-            offsets_retention_check: Duration::from_secs(600),
-            offsets_topic_partitions: 50,
-        }
-    }
-}
+/// The broker's settings for groups.
+pub use crate::config::GroupKeys as GroupConfig;
 
 /// What one partition's machine is asked.
 #[derive(Debug, Clone)]
@@ -126,14 +94,14 @@ impl Machine for Groups {
     fn elected(&self, cx: &Cx<'_>) -> (Soft, Decision<Self>) {
         let mut soft = Soft::default();
         let mut turn = Turn::new(self, &mut soft.timers, cx);
-        turn.timers.arm(Timer::Expiry, cx.now + cx.world.offsets_retention_check);
+        turn.arm_expiry();
         for (id, metadata) in self.groups_from(GroupId::default()) {
             if metadata.members.is_empty() {
                 continue;
             }
             let mut group = Box::new(Live::loaded(id.clone(), metadata));
             turn.arm_sessions(&group);
-            if group.members.len() > cx.world.size_max {
+            if group.members.len() > turn.size_max() {
                 // The limit was lowered: whoever rejoins first stays.
                 turn.prepare_rebalance(&mut group);
             }
@@ -201,6 +169,18 @@ impl<'a> Turn<'a> {
     fn new(state: &'a Groups, timers: &'a mut Timers, cx: &'a Cx<'a>) -> Self {
         let (decision, batch_bytes) = (Decision::default(), BATCH_HEADER_BYTES);
         Self { state, timers, cx, decision, batch_bytes }
+    }
+
+    /// `group.max.size`.
+    pub fn size_max(&self) -> usize {
+        usize::try_from(self.cx.world.max_size).unwrap_or(0)
+    }
+
+    /// The next search for expired offsets.
+    pub fn arm_expiry(&mut self) {
+        let interval_ms = self.cx.world.offsets_retention_check_interval_ms;
+        let interval = Duration::from_millis(u64::try_from(interval_ms).unwrap_or(0));
+        self.timers.arm(Timer::Expiry, self.cx.now + interval);
     }
 
     /// The group in memory, brought there from its record if it has one.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::super::*;
+use crate::config::BrokerConfig;
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, EntryKind, Machine, Position, Record, Ticket};
 
@@ -26,7 +27,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        Self::with(GroupConfig::default())
+        Self::with(config())
     }
 
     pub fn with(config: GroupConfig) -> Self {
@@ -235,6 +236,11 @@ impl Bench {
         });
         last.expect("a group record")
     }
+}
+
+/// Kafka's defaults.
+pub fn config() -> GroupConfig {
+    BrokerConfig::default().group
 }
 
 /// A dynamic consumer of topic `t`, as JoinGroup 9 sends it.

@@ -39,7 +39,7 @@ impl Cluster {
         let coordinator = GroupCoordinator::new(
             env.clone(),
             HERE,
-            Arc::new(ArcSwap::default()),
+            Arc::new(ArcSwap::from_pointee(config())),
             Box::new(make),
             Arc::new(|_| {}),
         );

@@ -1,7 +1,5 @@
 //! Offsets: committing, fetching, deleting, expiring; groups as tools see them.
 
-use std::time::Duration;
-
 use super::super::*;
 use super::bench::*;
 use crate::common::{ProducerEpoch, ProducerId, TopicId};
@@ -212,8 +210,7 @@ fn a_retention_of_the_client_s_own_goes_before_the_broker_s() {
 
 #[test]
 fn expiry_goes_on_in_bounded_steps_until_all_is_seen() {
-    let config =
-        GroupConfig { offsets_retention: Duration::from_secs(60), ..GroupConfig::default() };
+    let config = GroupConfig { offsets_retention_minutes: 1, ..config() };
     let mut bench = Bench::with(config);
     for group in 0..2_500 {
         let group_id = format!("g{group}").into();

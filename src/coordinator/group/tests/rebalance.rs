@@ -46,7 +46,7 @@ fn the_first_rebalance_waits_for_latecomers_up_to_the_rebalance_timeout() {
 
 #[test]
 fn without_an_initial_delay_the_first_member_starts_at_once() {
-    let config = GroupConfig { initial_rebalance_delay_ms: 0, ..GroupConfig::default() };
+    let config = GroupConfig { initial_rebalance_delay_ms: 0, ..config() };
     let mut bench = Bench::with(config);
     let ticket = bench.join_with_id(consumer("")).1;
     bench.pass_ms(0);
@@ -292,7 +292,7 @@ fn members_vote_for_a_protocol_that_all_have() {
 #[test]
 fn a_full_group_takes_nobody_else_and_those_who_wait_first_stay() {
     let full = ClientFault::GroupFull { size_max: 2 };
-    let config = GroupConfig { size_max: 2, ..GroupConfig::default() };
+    let config = GroupConfig { max_size: 2, ..config() };
     let mut bench = Bench::with(config);
     let (_, first) = bench.join_with_id(consumer(""));
     let (second_id, second) = bench.join_with_id(consumer(""));
@@ -314,7 +314,7 @@ fn a_full_group_takes_nobody_else_and_those_who_wait_first_stay() {
 fn a_group_above_a_lowered_limit_rebalances_when_it_is_loaded() {
     let mut bench = Bench::new();
     let members = bench.stable(3);
-    bench.config.size_max = 2;
+    bench.config.max_size = 2;
     bench.fail_over();
     assert_eq!(bench.state(), "PreparingRebalance");
     let tickets: Vec<Ticket> =
