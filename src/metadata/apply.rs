@@ -10,7 +10,6 @@ use super::image::{
     Topic,
 };
 use crate::common::{BrokerId, LeaderEpoch, TopicId};
-use crate::invariant;
 use crate::machine::Position;
 use crate::protocol::records::metadata as records;
 use records::MetadataRecord;
@@ -23,7 +22,7 @@ pub(super) const NO_LEADER: i32 = -1;
 impl Image {
     /// Applies the record that stands at `at` of the metadata log. Cost: O(log n).
     pub fn apply(&mut self, record: &MetadataRecord, at: Position) {
-        invariant!(at.0 >= self.end_offset, "{at:?} is before {}", self.end_offset);
+        crate::invariant!(at.0 >= self.end_offset, "{at:?} is before {}", self.end_offset);
         self.apply_unplaced(record);
         self.end_offset = at.0 + 1;
     }
@@ -53,7 +52,7 @@ impl Image {
             MetadataRecord::PartitionChange(record) => {
                 let topic = self.topic_of(record.topic_id, record.partition_id);
                 let partition = topic.partitions.get_mut(&record.partition_id);
-                invariant!(partition.is_some(), "{record:?} of an unknown partition");
+                crate::invariant!(partition.is_some(), "{record:?} of an unknown partition");
                 partition.into_iter().for_each(|it| change(Arc::make_mut(it), record));
             }
             MetadataRecord::Config(record) => self.configure(record),
@@ -122,8 +121,8 @@ impl Image {
     fn add_topic(&mut self, record: &records::TopicRecord) {
         let id = TopicId(record.topic_id);
         let name: Arc<str> = record.name.clone();
-        invariant!(!self.topics.ids.contains_key(&name), "topic {name} is created twice");
-        invariant!(!self.topics.by_id.contains_key(&id), "topic id {id} is given twice");
+        crate::invariant!(!self.topics.ids.contains_key(&name), "topic {name} is created twice");
+        crate::invariant!(!self.topics.by_id.contains_key(&id), "topic id {id} is given twice");
         let topic = Topic { name: name.clone(), id, partitions: Default::default() };
         self.topics.ids.insert(name, id);
         self.topics.by_id.insert(id, Arc::new(topic));
@@ -132,7 +131,7 @@ impl Image {
     /// Its partitions go with it, and its configs.
     fn remove_topic(&mut self, id: TopicId) {
         let topic = self.topics.by_id.remove(&id);
-        invariant!(topic.is_some(), "unknown topic {id} is removed");
+        crate::invariant!(topic.is_some(), "unknown topic {id} is removed");
         if let Some(topic) = topic {
             self.topics.ids.remove(&topic.name);
             self.configs.remove(&ConfigResource::topic(topic.name.clone()));
@@ -141,7 +140,7 @@ impl Image {
 
     fn configure(&mut self, record: &records::ConfigRecord) {
         let kind = ConfigKind::from_number(record.resource_type);
-        invariant!(kind.is_some(), "{record:?} is for an unknown kind of resource");
+        crate::invariant!(kind.is_some(), "{record:?} is for an unknown kind of resource");
         let Some(kind) = kind else { return };
         let resource = ConfigResource { kind, name: record.resource_name.clone() };
         let mut configs = self.configs.get(&resource).cloned().unwrap_or_default();

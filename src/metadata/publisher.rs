@@ -9,7 +9,6 @@ use tokio::sync::watch;
 use super::delta::Delta;
 use super::image::Image;
 use crate::common::Offset;
-use crate::invariant;
 use crate::machine::{CommitSink, JournalRecord, ReadEntry, Record};
 use crate::protocol::records::metadata::MetadataRecord;
 
@@ -84,7 +83,7 @@ impl Publisher {
             if entry.position.0 < after.end_offset {
                 continue;
             }
-            invariant!(
+            crate::invariant!(
                 entry.position.0 == after.end_offset,
                 "gap: {:?} after {}",
                 entry.position,
