@@ -44,7 +44,6 @@ const NOT_PROPERTIES: &[&str] = &[
     "KAFKA_DEBUG",
     "KAFKA_HOME",
     "KAFKA_VERSION",
-    "KAFKA_CLUSTER_ID",
 ];
 
 /// The property that an environment variable sets, by the image's rules: `KAFKA_` taken off, lower
@@ -69,7 +68,7 @@ impl Sources {
         }
         for (name, value) in &self.variables {
             let key = match name.as_str() {
-                "CLUSTER_ID" => Some("ottla.cluster.id".to_owned()),
+                "CLUSTER_ID" | "KAFKA_CLUSTER_ID" => Some("ottla.cluster.id".to_owned()),
                 name => property_of_variable(name),
             };
             if let Some(key) = key {

@@ -83,6 +83,9 @@ fn unescape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
     use super::*;
 
     #[test]
@@ -107,6 +110,36 @@ mod tests {
             let got = parse(text);
             let got: Vec<_> = got.iter().map(|(at, k, v)| (*at, k.as_str(), v.as_str())).collect();
             assert_eq!(got, settings, "{text:?}");
+        }
+    }
+
+    /// A backslash before each character, and the escapes that have a letter, as `store` writes.
+    fn escaped(text: &str) -> String {
+        text.chars()
+            .map(|c| match c {
+                '\n' => "\\n".to_owned(),
+                '\r' => "\\r".to_owned(),
+                c => format!("\\{c}"),
+            })
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(1),
+            ..ProptestConfig::with_cases(256)
+        })]
+
+        /// Whatever is escaped comes back, and nothing that is not stops the reader.
+        #[test]
+        fn what_is_escaped_is_read_back(
+            key in "[a-e=: #!.\\\\]{1,9}",
+            value in "[a-e=: #!\\\\\n\r]{0,9}",
+            junk: String,
+        ) {
+            let text = format!("{}={}", escaped(&key), escaped(&value));
+            prop_assert_eq!(parse(&text), [(1, key, value)]);
+            parse(&junk);
         }
     }
 }

@@ -21,14 +21,7 @@ pub enum LogFilterError {
 /// # Errors
 /// [`LogFilterError`].
 pub fn init_logging(filter: &str) -> Result<(), LogFilterError> {
-    let targets: Targets = filter.parse().map_err(|error| LogFilterError::Syntax {
-        filter: filter.to_owned(),
-        reason: format!("{error}"),
-    })?;
-    // What openraft says of a quorum of one is noise unless asked for.
-    let named = targets.iter().any(|(target, _)| target == "openraft");
-    let targets =
-        if named { targets } else { targets.with_target("openraft", tracing::Level::WARN) };
+    let targets = targets_of(filter)?;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
@@ -38,4 +31,39 @@ pub fn init_logging(filter: &str) -> Result<(), LogFilterError> {
         .with(targets)
         .try_init()
         .map_err(|_| LogFilterError::AlreadySet)
+}
+
+fn targets_of(filter: &str) -> Result<Targets, LogFilterError> {
+    let targets: Targets = filter.parse().map_err(|error| LogFilterError::Syntax {
+        filter: filter.to_owned(),
+        reason: format!("{error}"),
+    })?;
+    // What openraft says of a quorum of one is noise unless asked for.
+    let named = targets.iter().any(|(target, _)| target == "openraft");
+    Ok(if named { targets } else { targets.with_target("openraft", tracing::Level::WARN) })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn a_filter_is_a_level_or_targets_and_openraft_is_quiet_unless_named() {
+        #[rustfmt::skip]
+        let table = [
+            // filter                     target              level          shown
+            ("info",                      "ottla::net",       Level::INFO,   Some(true)),
+            ("info",                      "ottla::net",       Level::DEBUG,  Some(false)),
+            ("warn,ottla::broker=debug",  "ottla::broker",    Level::DEBUG,  Some(true)),
+            ("info",                      "openraft::core",   Level::INFO,   Some(false)),
+            ("info,openraft=debug",       "openraft::core",   Level::DEBUG,  Some(true)),
+            ("loud=very",                 "ottla",            Level::ERROR,  None),
+        ];
+        for (filter, target, level, shown) in table {
+            let got = targets_of(filter).ok().map(|targets| targets.would_enable(target, &level));
+            assert_eq!(got, shown, "{filter}: {target} {level}");
+        }
+    }
 }

@@ -5,6 +5,10 @@ mod later;
 mod security;
 mod tuning;
 
+use std::sync::LazyLock;
+
+use hashbrown::HashMap;
+
 use super::broker::honoured_keys;
 use super::key::Key;
 
@@ -59,10 +63,13 @@ pub fn broker_keys() -> impl Iterator<Item = &'static Key> {
     honoured_keys().chain(others.into_iter().flatten())
 }
 
+/// By name; made once of the tables, which never change.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Key>> =
+    LazyLock::new(|| broker_keys().map(|key| (key.name, key)).collect());
+
 /// The row of a broker key, or of the key behind a `listener.name.<listener>.` prefix.
 pub fn broker_key(name: &str) -> Option<&'static Key> {
-    let plain = without_listener(name);
-    broker_keys().find(|key| key.name == plain)
+    BY_NAME.get(without_listener(name)).copied()
 }
 
 /// The key behind a `listener.name.<listener>.` prefix; without one, `name` itself.
