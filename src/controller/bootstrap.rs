@@ -2,6 +2,7 @@
 
 use super::request::RegisterBroker;
 use crate::common::Offset;
+use crate::machine::{Batch, EntryKind, Record};
 use crate::metadata::{Broker, ConfigKind, FeatureRange};
 use crate::protocol::records::metadata::{ConfigRecord, FeatureLevelRecord, MetadataRecord};
 
@@ -31,16 +32,11 @@ pub const FEATURES: &[Feature] = &[
     Feature { name: "eligible.leader.replicas.version", min: 0, max: 1, level: 1 },
 ];
 
-/// The first records of a fresh single-node cluster, the broker's own registration last and
-/// serving at once.
-/// - `first_offset`: where the first of them will stand; the broker's epoch counts from it.
+/// The first records of a fresh single-node cluster, from offset 0 on: the broker's own
+/// registration last, and serving at once.
 /// - `min_insync_replicas`: the static value; Kafka makes it the cluster's dynamic one, since all
 ///   brokers must agree on it once eligible leader replicas count (KIP-966).
-pub fn bootstrap(
-    broker: &RegisterBroker,
-    min_insync_replicas: i32,
-    first_offset: Offset,
-) -> Vec<MetadataRecord> {
+pub fn bootstrap(broker: &RegisterBroker, min_insync_replicas: i32) -> Vec<MetadataRecord> {
     let level = |feature: &Feature| {
         FeatureLevelRecord { name: feature.name.into(), feature_level: feature.level }.into()
     };
@@ -55,7 +51,7 @@ pub fn bootstrap(
     records.push(min_isr.into());
     let registration = Broker {
         id: broker.id,
-        epoch: first_offset + records.len() as Offset,
+        epoch: records.len() as Offset,
         incarnation: broker.incarnation,
         endpoints: broker.endpoints.clone(),
         features: broker.features.clone(),
@@ -67,4 +63,14 @@ pub fn bootstrap(
     };
     records.push(registration.to_record().into());
     records
+}
+
+/// `records` as one batch of the metadata log.
+/// - `now_ms`: wall time, in milliseconds since the Unix epoch.
+pub fn batch_of(records: &[MetadataRecord], now_ms: i64) -> Batch {
+    Batch {
+        kind: EntryKind::Plain,
+        records: records.iter().map(Record::encode).collect(),
+        timestamp_ms: now_ms,
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use super::bootstrap::batch_of;
 use super::request::{Answer, Request};
 use super::world::World;
 use super::{
@@ -51,11 +52,7 @@ impl<A> Plan<A> {
         if self.records.len() > Decision::<Controller>::RECORDS_MAX {
             return false;
         }
-        let batch = crate::machine::Batch {
-            kind: crate::machine::EntryKind::Plain,
-            records: self.records.iter().map(crate::machine::Record::encode).collect(),
-            timestamp_ms: cx.now_ms,
-        };
+        let batch = batch_of(&self.records, cx.now_ms);
         batch.size_bytes() <= cx.batch_bytes_max
     }
 

@@ -8,6 +8,7 @@
 //! Invariant: each item of a request is judged alone; a refused item leaves no record behind.
 
 mod alter_configs;
+mod auto_create;
 mod bootstrap;
 mod brokers;
 mod create_partitions;
@@ -26,7 +27,7 @@ mod rules;
 mod tests;
 mod world;
 
-pub use bootstrap::{FEATURES, Feature, bootstrap};
+pub use bootstrap::{FEATURES, Feature, batch_of, bootstrap};
 pub use error::{
     AssignmentFault, BrokerFault, ConfigFault, NameFault, PartitionsFault, PlacementFault, Refusal,
     RequestFault, TooLarge,

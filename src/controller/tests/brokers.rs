@@ -271,7 +271,7 @@ fn a_new_leader_counts_sessions_from_its_election_on() {
 
 #[test]
 fn a_fresh_cluster_begins_as_kafkas_does() {
-    let records = bootstrap(&registration(1, 1), 1, 0);
+    let records = bootstrap(&registration(1, 1), 1);
     let mut lab = Lab::new(0);
     lab.replay(&records);
     let image = lab.image();

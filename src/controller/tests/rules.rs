@@ -6,7 +6,7 @@ use crate::config::BrokerConfig;
 fn lab() -> Lab {
     let mut lab = Lab::new(0);
     lab.world = World::new(&BrokerConfig::default(), true);
-    lab.replay(&bootstrap(&registration(lab.world_node(), 1), 1, 0));
+    lab.replay(&bootstrap(&registration(lab.world_node(), 1), 1));
     lab
 }
 
@@ -75,3 +75,23 @@ fn values_are_judged_and_described_by_the_config_room() {
     assert_eq!(row("min.insync.replicas"), ("1", ConfigSource::DynamicDefaultBroker));
     assert_eq!(row("retention.bytes"), ("-1", ConfigSource::Default));
 }
+
+#[test]
+fn the_offsets_topic_is_made_with_its_own_settings() {
+    let mut lab = lab();
+    let config = BrokerConfig::default();
+    let topics = [CONSUMER_OFFSETS, "t"]
+        .map(|name| NewTopic { replication_factor: 1, ..NewTopic::auto(name, &config) });
+    let made = lab.ask(CreateTopics { topics: topics.to_vec(), validate_only: false });
+    assert!(made.iter().all(|made| made.outcome.is_ok()), "{made:?}");
+    let topic = lab.image().topic(CONSUMER_OFFSETS).unwrap();
+    assert_eq!((topic.partition_count(), topic.is_internal()), (50, true));
+    let own = lab.image().topic_configs(CONSUMER_OFFSETS).unwrap();
+    let own: Vec<_> = own.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let expected =
+        ["cleanup.policy=compact", "compression.type=producer", "segment.bytes=104857600"];
+    assert_eq!(own, expected);
+    assert_eq!(lab.image().topic("t").unwrap().partition_count(), 1);
+}
+
+const CONSUMER_OFFSETS: &str = "__consumer_offsets";
