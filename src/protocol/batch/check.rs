@@ -119,11 +119,14 @@ fn first_size(bytes: &[u8]) -> Result<Option<usize>, BatchError> {
     Ok((size_bytes <= bytes.len()).then_some(size_bytes))
 }
 
+/// A larger batch may take so long to decompress that others on the thread would notice.
+pub const HEAVY_BYTES: usize = 1 << 20;
+
 /// Whether `batch` should be checked where it may take its time (decompression of more than
-/// 1 MiB), not on the connection's thread.
+/// [`HEAVY_BYTES`]), not on the connection's thread.
 pub fn is_heavy(batch: &Bytes, header: &BatchHeader, rules: &Rules) -> bool {
     let compressed = header.attributes & 7 != 0 || rules.codec.is_some_and(|c| c != Codec::NONE);
-    compressed && batch.len() > 1 << 20
+    compressed && batch.len() > HEAVY_BYTES
 }
 
 /// Checks the batch that [`shape`] cut out, by all of Kafka's rules and in its order.

@@ -14,7 +14,7 @@ mod records;
 mod walk;
 
 pub use builder::{BatchBuilder, EndTxnMarker, Producer};
-pub use check::{CheckedBatch, Rules, check, is_heavy, shape};
+pub use check::{CheckedBatch, HEAVY_BYTES, Rules, check, is_heavy, shape};
 pub use codec::{Codec, Compression};
 pub use error::{BatchError, Invalid, RecordFault, RecordFaultKind, Unreadable};
 pub use header::{BatchHeader, HEADER_BYTES, LOG_OVERHEAD_BYTES, TimestampType, crc_of};
