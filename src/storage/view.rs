@@ -67,6 +67,15 @@ impl View {
         }
     }
 
+    /// Bytes of the segments that begin above `base_offset`.
+    fn bytes_after(&self, base_offset: Offset) -> u64 {
+        if base_offset == self.active.base_offset {
+            return 0;
+        }
+        let sealed = self.sealed.iter().rev().take_while(|s| s.base_offset() > base_offset);
+        sealed.map(|s| u64::from(s.size_bytes)).sum::<u64>() + u64::from(self.active_bytes)
+    }
+
     /// The last segment that begins at or below `offset`.
     fn at(&self, offset: Offset) -> usize {
         if offset >= self.active.base_offset {
@@ -144,7 +153,10 @@ impl ReadPlan {
         };
         let position = u64::from(first.position);
         let size_bytes = wanted.min(end.saturating_sub(first.position) as usize);
-        Ok(LogSlices { slice: Some(LogSlice { file: piece.file.clone(), position, size_bytes }) })
+        let newer = self.view.bytes_after(piece.file.base_offset);
+        let bytes_to_end = newer + u64::from(piece.size_bytes.saturating_sub(first.position));
+        let slice = LogSlice { file: piece.file.clone(), position, size_bytes };
+        Ok(LogSlices { slice: Some(slice), bytes_to_end })
     }
 }
 
@@ -174,10 +186,11 @@ impl LogSlice {
 #[derive(Debug, Clone)]
 pub struct LogSlices {
     slice: Option<LogSlice>,
+    bytes_to_end: u64,
 }
 
 impl LogSlices {
-    pub const EMPTY: Self = Self { slice: None };
+    pub const EMPTY: Self = Self { slice: None, bytes_to_end: 0 };
 
     pub fn is_empty(&self) -> bool {
         self.size_bytes() == 0
@@ -185,6 +198,11 @@ impl LogSlices {
 
     pub fn size_bytes(&self) -> usize {
         self.slice.as_ref().map_or(0, |slice| slice.size_bytes)
+    }
+
+    /// From the first byte to the log end: what is far from it may not be in the page cache.
+    pub fn bytes_to_end(&self) -> u64 {
+        self.bytes_to_end
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &LogSlice> {
