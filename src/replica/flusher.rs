@@ -1,0 +1,125 @@
+//! Makes logs durable while appends go on: one thread per log directory, which takes up whatever
+//! has gathered while it was busy (group commit).
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::partition::Partition;
+use crate::env::{Files, Tasks};
+use crate::storage::{DiskError, FlushPlan, run_all};
+
+/// Called with the partition whose flush failed; its directory goes offline.
+pub(super) type OnFailure = Box<dyn Fn(&Arc<Partition>, &DiskError) + Send>;
+
+/// The queue of one directory's thread. The thread ends with the last handle.
+pub(super) struct Flusher(Arc<Shared>);
+
+struct Shared {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// By address: a partition waits once.
+    waiting: HashMap<usize, Arc<Partition>>,
+    closed: bool,
+}
+
+impl Flusher {
+    /// # Errors
+    /// What the system says when it cannot start a thread.
+    pub fn start(tasks: &Tasks, files: Files, on_failure: OnFailure) -> io::Result<Self> {
+        let shared = Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() });
+        let inner = shared.clone();
+        tasks.thread("flusher", move || run(&inner, &files, &on_failure))?;
+        Ok(Self(shared))
+    }
+
+    /// Without a thread: what is asked for waits for [`Flusher::run_once`].
+    #[cfg(test)]
+    pub fn by_hand() -> Self {
+        Self(Arc::new(Shared { queue: Mutex::default(), wake: Condvar::new() }))
+    }
+
+    #[cfg(test)]
+    pub fn run_once(&self, files: &Files, on_failure: &OnFailure) {
+        let waiting = std::mem::take(&mut lock(&self.0.queue).waiting);
+        flush(files, &waiting.into_values().collect::<Vec<_>>(), on_failure);
+    }
+
+    /// Flushes `partition` soon, up to where it ends then.
+    pub fn flush(&self, partition: &Arc<Partition>) {
+        let key = Arc::as_ptr(partition) as usize;
+        lock(&self.0.queue).waiting.insert(key, partition.clone());
+        self.0.wake.notify_one();
+    }
+}
+
+impl Drop for Flusher {
+    fn drop(&mut self) {
+        lock(&self.0.queue).closed = true;
+        self.0.wake.notify_one();
+    }
+}
+
+fn run(shared: &Shared, files: &Files, on_failure: &OnFailure) {
+    loop {
+        let batch: Vec<Arc<Partition>> = {
+            let mut queue = lock(&shared.queue);
+            while queue.waiting.is_empty() {
+                if queue.closed {
+                    return;
+                }
+                queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+            queue.waiting.drain().map(|(_, partition)| partition).collect()
+        };
+        flush(files, &batch, on_failure);
+    }
+}
+
+/// Flushes `partitions` together and moves their high watermarks on.
+pub(super) fn flush(files: &Files, partitions: &[Arc<Partition>], on_failure: &OnFailure) {
+    let mut planned: Vec<&Arc<Partition>> = Vec::with_capacity(partitions.len());
+    let mut plans: Vec<FlushPlan> = Vec::with_capacity(partitions.len());
+    for partition in partitions {
+        match partition.plan_flush() {
+            Ok(Some(plan)) => {
+                planned.push(partition);
+                plans.push(plan);
+            }
+            Ok(None) => {}
+            Err(error) => on_failure(partition, &error),
+        }
+    }
+    match run_all(files, &plans) {
+        Ok(()) => planned.iter().zip(&plans).for_each(|(partition, plan)| partition.flushed(plan)),
+        // Which of them failed does not matter: they share a directory.
+        Err(error) => planned.iter().for_each(|partition| on_failure(partition, &error)),
+    }
+}
+
+impl Partition {
+    fn plan_flush(&self) -> Result<Option<FlushPlan>, DiskError> {
+        self.locked(|state, _| {
+            state.unflushed_records = 0;
+            let Some(log) = &mut state.log else { return Ok(None) };
+            log.plan_flush(log.end_offset()).map(|plan| (!plan.is_empty()).then_some(plan))
+        })
+    }
+
+    fn flushed(&self, plan: &FlushPlan) {
+        self.locked(|state, wakes| {
+            if let Some(log) = &mut state.log {
+                log.flushed(plan);
+            }
+            self.advance(state, wakes);
+        });
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,272 @@
+//! Following the image: topics come and go, leaders change, configs reach running partitions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+
+use super::partition::{Partition, Role};
+use super::replicas::{Found, OwnedLog, Replicas, Topics, Unclaimed, lock};
+use super::topics::{Slot, Topic, TopicCounters};
+use crate::common::{TopicId, TopicPartition};
+use crate::config::TopicConfig;
+use crate::metadata::{self, ConfigKind, Delta, Image, PartitionChange};
+use crate::storage::{Log, LogConfig};
+
+impl Replicas {
+    /// One step of the image. Not to be called from two threads at once.
+    pub fn publish(self: &Arc<Self>, delta: &Delta) {
+        let mut unclaimed = self.publishing();
+        let mut topics = Topics::clone(&self.topics.load());
+        for deleted in delta.deleted() {
+            if let Some(topic) = topics.by_id.remove(&deleted.id) {
+                // The name may be another topic's by now.
+                if topics.by_name.get(&topic.name).is_some_and(|now| now.id == topic.id) {
+                    topics.by_name.remove(&topic.name);
+                }
+                self.drop_topic(&topic);
+            }
+        }
+        let mut changed: HashMap<TopicId, Vec<Slot>> = HashMap::new();
+        for change in delta.partitions() {
+            let topic = match topics.by_id.get(&change.topic.id) {
+                Some(topic) => topic.clone(),
+                None => self.add_topic(&mut topics, change.topic, &delta.after),
+            };
+            let slots = changed.entry(topic.id).or_insert_with(|| Vec::clone(&topic.slots()));
+            self.change(&topic, slots, &change, &mut unclaimed);
+        }
+        for (id, slots) in changed {
+            if let Some(topic) = topics.by_id.get(&id) {
+                topic.set_slots(slots);
+            }
+        }
+        self.topics.store(Arc::new(topics));
+        for resource in delta.configs().filter(|resource| resource.kind == ConfigKind::Topic) {
+            if let Some(topic) = self.topic(&resource.name) {
+                self.configure(&topic, &delta.after);
+            }
+        }
+        if delta.before.end_offset == 0 && !unclaimed.is_empty() {
+            let strays = unclaimed.len();
+            tracing::warn!(strays, "logs that no topic claims are left alone");
+        }
+        if self.dirs_changed.swap(false, Ordering::AcqRel) {
+            self.sync_dirs_soon();
+        }
+        self.drop_logs_of_failed_dirs();
+        self.metrics().partitions.set(self.partitions().len() as i64);
+    }
+
+    /// The broker's own defaults for topics have changed.
+    pub fn set_topic_defaults(&self, defaults: TopicConfig, image: &Image) {
+        let _one_at_a_time = self.publishing();
+        self.defaults.store(Arc::new(defaults));
+        for topic in self.topics.load().by_id.values() {
+            self.configure(topic, image);
+        }
+    }
+
+    fn add_topic(&self, topics: &mut Topics, topic: &metadata::Topic, image: &Image) -> Arc<Topic> {
+        let config = self.resolved(&topic.name, image);
+        let counters = TopicCounters::new(self.metrics(), &topic.name);
+        let topic = Arc::new(Topic::new(topic.name.clone(), topic.id, config, counters));
+        topics.by_name.insert(topic.name.clone(), topic.clone());
+        topics.by_id.insert(topic.id, topic.clone());
+        topic
+    }
+
+    /// What holds for a topic: its own values over the broker's.
+    fn resolved(&self, name: &str, image: &Image) -> TopicConfig {
+        let defaults = self.defaults.load();
+        let Some(own) = image.topic_configs(name) else { return TopicConfig::clone(&defaults) };
+        let own = own.iter().map(|(key, value)| (&**key, &**value));
+        defaults.with(own).unwrap_or_else(|error| {
+            // The controller checked the values; another version may have had other rules.
+            tracing::warn!(topic = name, %error, "topic config ignored");
+            TopicConfig::clone(&defaults)
+        })
+    }
+
+    fn configure(&self, topic: &Topic, image: &Image) {
+        let config = self.resolved(&topic.name, image);
+        let of_log = Arc::new(log_config(&config));
+        topic.config.store(Arc::new(config));
+        topic.here().iter().for_each(|partition| partition.reconfigured(&of_log));
+    }
+
+    fn change(
+        &self,
+        topic: &Arc<Topic>,
+        slots: &mut Vec<Slot>,
+        change: &PartitionChange<'_>,
+        unclaimed: &mut Unclaimed,
+    ) {
+        let Ok(at) = usize::try_from(change.index) else { return };
+        let elsewhere =
+            Slot::Elsewhere { leader: change.after.leader, epoch: change.after.leader_epoch };
+        if slots.len() <= at {
+            slots.resize(at + 1, elsewhere.clone());
+        }
+        let mine = change.after.replicas.contains(&self.config.node);
+        match (&slots[at], mine) {
+            (Slot::Here(partition), true) => {
+                partition.lead_or_follow(Role::of(change.after, self.config.node));
+            }
+            (Slot::Here(partition), false) => {
+                self.drop_replica(topic, partition);
+                slots[at] = elsewhere;
+            }
+            (Slot::Elsewhere { .. }, true) => {
+                let partition = self.make_replica(topic, change, unclaimed);
+                partition.lead_or_follow(Role::of(change.after, self.config.node));
+                slots[at] = Slot::Here(partition);
+            }
+            (Slot::Elsewhere { .. }, false) => slots[at] = elsewhere,
+        }
+    }
+
+    /// The log that is on disk, or a new one.
+    fn make_replica(
+        &self,
+        topic: &Arc<Topic>,
+        change: &PartitionChange<'_>,
+        unclaimed: &mut Unclaimed,
+    ) -> Arc<Partition> {
+        let name = TopicPartition { topic: topic.name.clone(), partition: change.index };
+        let (dir, log, high_watermark) = match unclaimed.remove(&name) {
+            Some(found) if found.topic_id.is_none_or(|id| id == topic.id) => {
+                let Found { dir, topic_id, mut log, high_watermark } = found;
+                log.config.store(Arc::new(log_config(&topic.config.load())));
+                if topic_id.is_none()
+                    && let Err(error) = self.dirs[dir].logs.set_topic_id(&mut log.log, topic.id)
+                {
+                    self.fail_dir(dir, &error.to_string());
+                }
+                (dir, Some(log), high_watermark)
+            }
+            other => {
+                if let Some(other) = other {
+                    // A topic of this name that was deleted while this node was down.
+                    self.delete_log(&name, other.dir, &other.log.log, topic);
+                }
+                let (dir, log) = self.create_log(topic, &name, change);
+                (dir, log, 0)
+            }
+        };
+        let log = log.filter(|_| !self.dirs[dir].offline.load(Ordering::Acquire));
+        let node = self.config.node;
+        Arc::new(Partition::new(topic, change.index, node, (dir, log), high_watermark))
+    }
+
+    /// `None`: the directory failed.
+    fn create_log(
+        &self,
+        topic: &Topic,
+        name: &TopicPartition,
+        change: &PartitionChange<'_>,
+    ) -> (usize, Option<OwnedLog>) {
+        let dir = self.dir_for(change);
+        let config = Arc::new(ArcSwap::from_pointee(log_config(&topic.config.load())));
+        let now_ms = self.env().clock.wall_ms();
+        match self.dirs[dir].logs.create_log(name, topic.id, config.clone(), now_ms) {
+            Ok(log) => {
+                self.dirs_changed.store(true, Ordering::Release);
+                (dir, Some(OwnedLog { log, config }))
+            }
+            Err(error) => {
+                self.fail_dir(dir, &error.to_string());
+                (dir, None)
+            }
+        }
+    }
+
+    /// The directory that the image assigned, else the working one with the fewest partitions.
+    fn dir_for(&self, change: &PartitionChange<'_>) -> usize {
+        let node = self.config.node;
+        let place = change.after.replicas.iter().position(|replica| *replica == node);
+        let assigned = place.and_then(|at| change.after.directories.get(at));
+        if let Some(assigned) = assigned
+            && let Some(dir) = self.dirs.iter().position(|dir| dir.logs.directory_id() == *assigned)
+        {
+            return dir;
+        }
+        if self.dirs.len() == 1 {
+            return 0;
+        }
+        let mut counts: Vec<(bool, usize, usize)> = self
+            .dirs
+            .iter()
+            .enumerate()
+            .map(|(at, dir)| (dir.offline.load(Ordering::Acquire), 0, at))
+            .collect();
+        self.partitions().iter().for_each(|partition| counts[partition.dir].1 += 1);
+        counts.iter().min().map_or(0, |least| least.2)
+    }
+
+    fn drop_topic(&self, topic: &Arc<Topic>) {
+        topic.set_gone();
+        topic.here().iter().for_each(|partition| self.drop_replica(topic, partition));
+        self.metrics().forget_topic(&topic.name);
+    }
+
+    fn drop_replica(&self, topic: &Topic, partition: &Partition) {
+        if let Some(log) = partition.leave() {
+            self.delete_log(&partition.name(), partition.dir, &log, topic);
+        }
+    }
+
+    /// Takes the log out of its directory; its files go after `file.delete.delay.ms`.
+    fn delete_log(&self, name: &TopicPartition, dir: usize, log: &Log, topic: &Topic) {
+        match self.dirs[dir].logs.delete_log(name, log) {
+            Ok(deleted) => {
+                self.dirs_changed.store(true, Ordering::Release);
+                let delay_ms = topic.config.load().file_delete_delay_ms;
+                let delay = Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0));
+                let due = self.env().clock.deadline_in(delay);
+                lock(&self.dirs[dir].deleted).push((due, deleted));
+            }
+            Err(error) => self.fail_dir(dir, &error.to_string()),
+        }
+    }
+
+    /// A directory may have failed between the making of a replica and its showing.
+    fn drop_logs_of_failed_dirs(&self) {
+        let offline = |dir: &usize| self.dirs[*dir].offline.load(Ordering::Acquire);
+        if (0..self.dirs.len()).any(|dir| offline(&dir)) {
+            let partitions = self.partitions();
+            partitions.iter().filter(|p| offline(&p.dir)).for_each(|p| p.go_offline());
+        }
+    }
+
+    /// Directory entries made or renamed by this step reach the disk soon, not on this thread.
+    fn sync_dirs_soon(self: &Arc<Self>) {
+        let replicas = self.clone();
+        drop(self.env().tasks.spawn_blocking(move || {
+            for (at, dir) in replicas.dirs.iter().enumerate() {
+                if let Err(error) = dir.logs.sync_created() {
+                    replicas.fail_dir(at, &error.to_string());
+                }
+            }
+        }));
+    }
+}
+
+/// What the log engine needs of a topic's config.
+pub(super) fn log_config(config: &TopicConfig) -> LogConfig {
+    let size = |bytes: i32| u32::try_from(bytes).unwrap_or(0);
+    LogConfig {
+        segment_bytes: size(config.segment_size_bytes()),
+        segment_ms: config.segment_ms,
+        segment_jitter_ms: config.segment_jitter_ms,
+        segment_index_bytes: size(config.segment_index_bytes),
+        index_interval_bytes: size(config.index_interval_bytes),
+        compacted: config.cleanup_policy.compact,
+    }
+}
+
+#[cfg(test)]
+#[path = "publish_tests.rs"]
+mod tests;
