@@ -11,6 +11,7 @@ pub mod env;
 pub mod http;
 pub mod machine;
 pub mod metadata;
+pub mod net;
 pub mod node;
 pub mod protocol;
 pub mod quorum;

@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::protocol::api::ApiKey;
 use crate::protocol::guard;
-use crate::protocol::header::{self, RequestHeader};
+use crate::protocol::header::RequestHeader;
 
 /// A request whose every length and count was checked against its bytes.
 pub struct Admitted {
@@ -32,15 +31,12 @@ pub fn admit(mut frame: Bytes) -> Result<Admitted, Refused> {
     let number = |at: usize| Some(i16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     let (api_key, version) = (number(0), number(2));
     let refuse = |reason: String| Refused { api_key, version, reason };
-    let header = header::parse(&mut frame).map_err(|error| refuse(error.to_string()))?;
-    let row = header.key.row();
-    let row = row.ok_or_else(|| refuse(format!("{} is not served", header.key.name())))?;
-    let version_known = row.serves(header.version);
-    if !version_known && header.key != ApiKey::ApiVersions {
-        return Err(refuse(format!("version {} is not served", header.version)));
-    }
+    let header = RequestHeader::parse(&mut frame).map_err(|error| refuse(error.to_string()))?;
+    let version_known = header.key.row().is_some_and(|row| row.serves(header.version));
     let decoded_bytes = if version_known {
-        guard::check(header.key, header.version, &frame).map_err(|e| refuse(e.to_string()))?
+        let charge_max = guard::charge_max(frame.len());
+        guard::check(header.key, header.version, &frame, charge_max)
+            .map_err(|error| refuse(error.to_string()))?
     } else {
         0
     };

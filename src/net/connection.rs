@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::admission::{Admitted, admit};
-use super::frames::{FrameBuffer, FrameError};
+use super::admission::{Admitted, Refused, admit};
+use super::events::{ConnectionClosed, FrameRefused, HandlerPanicked, WarnLimits};
+use super::frames::FrameBuffer;
 use super::limits::Limits;
 use super::memory::{Charge, RequestMemory};
 use super::outbound::Outbound;
@@ -19,8 +20,7 @@ use super::{CloseReason, Incoming, ListenerInfo, Progress, Reply, Service, Stop}
 use crate::env::{Env, Instant, Stream};
 use crate::protocol::api::ApiKey;
 use crate::security::Session;
-use crate::telemetry::Telemetry;
-use crate::telemetry::events::{ConnectionClosed, FrameRefused, HandlerPanicked};
+use crate::telemetry::{Event as _, Metrics};
 
 /// Frames and bytes taken in one turn, before other tasks get theirs.
 const FRAMES_PER_TURN: usize = 64;
@@ -44,7 +44,8 @@ pub struct Shared {
     pub frames: RequestMemory,
     /// What decoded requests may take together.
     pub decoded: RequestMemory,
-    pub telemetry: Arc<Telemetry>,
+    pub metrics: Arc<Metrics>,
+    pub warn_limits: WarnLimits,
     pub stop: Stop,
 }
 
@@ -107,7 +108,7 @@ impl<S: Service> Connection<S> {
         Self {
             stream,
             peer,
-            session: Session::anonymous(&listener.name),
+            session: Session::anonymous(listener.name.clone()),
             listener,
             service,
             inbound: FrameBuffer::default(),
@@ -127,12 +128,13 @@ impl<S: Service> Connection<S> {
     /// Serves until either side ends it.
     pub async fn run(mut self) {
         let Err(end) = self.serve().await;
-        let reason = end.to_string();
-        self.shared.telemetry.tell(ConnectionClosed {
+        let closed = ConnectionClosed {
             listener: &self.listener.name,
             peer: self.peer,
-            reason: &reason,
-        });
+            reason: &end.to_string(),
+            idle: matches!(end, End::Idle),
+        };
+        closed.tell(&self.shared.metrics);
     }
 
     async fn serve(&mut self) -> Result<std::convert::Infallible, End> {
@@ -168,39 +170,33 @@ impl<S: Service> Connection<S> {
             let frame = match self.inbound.next_frame(self.shared.limits.frame_bytes_max) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => return Ok(false),
-                Err(error) => return Err(self.refuse_frame(&error)),
+                Err(error) => {
+                    let reason = error.to_string();
+                    return Err(self.refuse(&Refused { api_key: None, version: None, reason }));
+                }
             };
             started_bytes += frame.len();
             if self.frame_charge.is_none() {
                 self.frame_charge = Some(self.shared.frames.charge(frame.len()).await);
             }
-            let admitted = match admit(frame) {
-                Ok(admitted) => admitted,
-                Err(refused) => {
-                    self.shared.telemetry.tell(FrameRefused {
-                        peer: self.peer,
-                        api_key: refused.api_key,
-                        version: refused.version,
-                        reason: &refused.reason,
-                    });
-                    return Err(CloseReason::BadRequest(refused.reason).into());
-                }
-            };
+            let admitted = admit(frame).map_err(|refused| self.refuse(&refused))?;
             self.start(admitted).await?;
             self.frame_charge = None;
         }
         Ok(true)
     }
 
-    fn refuse_frame(&self, error: &FrameError) -> End {
-        let reason = error.to_string();
-        self.shared.telemetry.tell(FrameRefused {
+    fn refuse(&self, refused: &Refused) -> End {
+        let told = FrameRefused {
             peer: self.peer,
-            api_key: None,
-            version: None,
-            reason: &reason,
-        });
-        CloseReason::BadRequest(reason).into()
+            api_key: refused.api_key,
+            version: refused.version,
+            reason: &refused.reason,
+            limits: &self.shared.warn_limits,
+            now: self.shared.env.clock.now(),
+        };
+        told.tell(&self.shared.metrics);
+        CloseReason::BadRequest(refused.reason.clone()).into()
     }
 
     fn muted(&mut self) -> bool {
@@ -235,7 +231,8 @@ impl<S: Service> Connection<S> {
                 Ok(())
             }
             Err(panic) => {
-                self.shared.telemetry.tell(HandlerPanicked { api_key: key.name(), panic: &panic });
+                let told = HandlerPanicked { api_key: key.name(), panic: &panic };
+                told.tell(&self.shared.metrics);
                 Err(CloseReason::Panicked.into())
             }
         }
@@ -374,8 +371,9 @@ impl<S: Service> Connection<S> {
 
     fn take_reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
-            Reply::Frame { bytes, throttle } => {
-                self.outbound.push(bytes);
+            Reply::Frame { head, rest, throttle } => {
+                self.outbound.push(head);
+                rest.into_iter().for_each(|piece| self.outbound.push(piece));
                 if !throttle.is_zero() {
                     self.muted_until = Some(self.shared.env.clock.now() + throttle);
                 }

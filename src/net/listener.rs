@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tracing::debug;
 
 use super::connection::{Connection, Shared};
+use super::events::{AcceptFailed, ConnectionAccepted, ConnectionRefused};
 use super::limits::ConnectionLimits;
 use super::{ListenerInfo, Service};
 use crate::env::{Env, Listener};
-use crate::telemetry::events::{AcceptFailed, ConnectionRefused};
+use crate::telemetry::Event as _;
 
 /// Pause after a failed accept (`EMFILE` passes when a connection ends).
 const ACCEPT_RETRY: Duration = Duration::from_millis(20);
@@ -86,16 +86,20 @@ pub async fn serve<S: Service>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                shared.telemetry.tell(AcceptFailed { listener: &info.name, error: &error });
+                let (listener, limits) = (&info.name, &shared.warn_limits);
+                let now = shared.env.clock.now();
+                AcceptFailed { listener, error: &error, limits, now }.tell(&shared.metrics);
                 shared.env.clock.sleep(ACCEPT_RETRY).await;
                 continue;
             }
         };
         let Some(place) = limits.enter(peer.ip(), permit) else {
-            shared.telemetry.tell(ConnectionRefused { listener: &info.name, peer });
+            let (listener, limits) = (&info.name, &shared.warn_limits);
+            let now = shared.env.clock.now();
+            ConnectionRefused { listener, peer, limits, now }.tell(&shared.metrics);
             continue;
         };
-        debug!(listener = %info.name, %peer, "connection accepted");
+        ConnectionAccepted { listener: &info.name, peer }.tell(&shared.metrics);
         let connection =
             Connection::new(stream, peer, info.clone(), service.clone(), shared.clone());
         let open = shared.stop.enter();

@@ -7,6 +7,7 @@
 
 mod admission;
 mod connection;
+mod events;
 mod frames;
 mod limits;
 mod listener;
@@ -25,6 +26,8 @@ use bytes::Bytes;
 use crate::protocol::header::RequestHeader;
 use crate::security::Session;
 
+pub use connection::Shared;
+pub use events::WarnLimits;
 pub use limits::{ConnectionLimits, Limits};
 pub use listener::{Stop, serve};
 pub use memory::{Charge, RequestMemory};
@@ -60,8 +63,9 @@ pub enum Progress {
 
 /// What goes back.
 pub enum Reply {
-    /// A whole frame, size field included. The connection starts nothing for `throttle` after it.
-    Frame { bytes: Bytes, throttle: Duration },
+    /// A whole frame, size field included: its first bytes and what follows them. The connection
+    /// starts nothing for `throttle` after it.
+    Frame { head: Bytes, rest: Vec<Bytes>, throttle: Duration },
     /// No answer is due (Produce with acks=0).
     Silent,
     /// The connection is closed once all earlier answers are written.

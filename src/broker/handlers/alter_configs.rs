@@ -1,0 +1,66 @@
+//! AlterConfigs (key 33): replaces all configs of a resource; kept for old clients (KIP-133).
+
+use super::{Call, Handler};
+use crate::broker::Broker;
+use crate::broker::border;
+use crate::broker::shape::{config_resource, text};
+use crate::controller::{ConfigResult, NewConfigs, ReplaceConfigs};
+use crate::protocol::messages::alter_configs_request::AlterConfigsResource;
+use crate::protocol::messages::alter_configs_response::AlterConfigsResourceResponse;
+use crate::protocol::messages::{AlterConfigsRequest, AlterConfigsResponse};
+use crate::security::{Access, Operation, Resource};
+
+pub struct Api;
+
+impl Handler for Api {
+    type Request = AlterConfigsRequest;
+
+    fn access(request: &AlterConfigsRequest) -> Access<'_> {
+        let resources = request.resources.iter();
+        let resources = resources.map(|r| config_resource(r.resource_type, &r.resource_name));
+        Access::each(resources, Operation::AlterConfigs)
+    }
+
+    async fn handle(broker: &Broker, call: &Call<AlterConfigsRequest>) -> AlterConfigsResponse {
+        let request = &call.request;
+        let ask = ReplaceConfigs {
+            at: broker.id,
+            resources: request.resources.iter().map(read).collect(),
+            validate_only: request.validate_only,
+        };
+        let responses = match broker.ask_controller(ask, broker.request_timeout_ms()).await {
+            Ok(results) => results.iter().map(shape).collect(),
+            Err(error) => {
+                let code = border::ask_code(&error) as i16;
+                let refuse = |resource: &AlterConfigsResource| {
+                    AlterConfigsResourceResponse::default()
+                        .with_error_code(code)
+                        .with_resource_type(resource.resource_type)
+                        .with_resource_name(resource.resource_name.clone())
+                };
+                request.resources.iter().map(refuse).collect()
+            }
+        };
+        AlterConfigsResponse::default().with_responses(responses)
+    }
+}
+
+fn read(resource: &AlterConfigsResource) -> NewConfigs {
+    let configs = resource.configs.iter().map(|config| {
+        (config.name.to_string(), config.value.as_ref().map(ToString::to_string))
+    });
+    NewConfigs {
+        kind: resource.resource_type,
+        name: resource.resource_name.to_string(),
+        configs: configs.collect(),
+    }
+}
+
+fn shape(result: &ConfigResult) -> AlterConfigsResourceResponse {
+    let (code, message) = border::config_outcome(&result.outcome);
+    AlterConfigsResourceResponse::default()
+        .with_error_code(code as i16)
+        .with_error_message(message.map(|message| text(&message)))
+        .with_resource_type(result.kind)
+        .with_resource_name(text(&result.name))
+}

@@ -1,0 +1,222 @@
+//! Fetch (key 1): reads batches as they are stored. v7 sessions (KIP-227), v12 truncation
+//! (KIP-595), v13 topics by id (KIP-516), v16 the leader where it is another (KIP-951).
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{Call, Handler};
+use crate::broker::Broker;
+use crate::broker::border::{self, Leaders};
+use crate::broker::shape::text;
+use crate::common::{LeaderEpoch, TopicId};
+use crate::protocol::error::ErrorCode;
+use crate::protocol::messages::fetch::{
+    AbortedTransaction, EpochEndOffset, FetchTopic, FetchableTopicResponse, LeaderIdAndEpoch,
+    NodeEndpoint, PartitionData,
+};
+use crate::protocol::messages::{FetchRequest, FetchResponse};
+use crate::replica::{
+    Asked, FetchAnswer, FetchAsk, Isolation, PartFetched, PartRead, ReplicaError, SessionAsk,
+    TopicRef,
+};
+use crate::security::{Access, Operation, Resource};
+
+pub struct Api;
+
+impl Handler for Api {
+    type Request = FetchRequest;
+
+    fn access(request: &FetchRequest) -> Access<'_> {
+        let topics = request.topics.iter().map(|topic| Resource::Topic(&topic.topic));
+        Access::each(topics, Operation::Read)
+    }
+
+    async fn handle(broker: &Broker, call: &Call<FetchRequest>) -> FetchResponse {
+        let (request, version) = (&call.request, call.header.version);
+        let sessions = broker.replicas.sessions();
+        let opened = sessions.open(session_ask(broker, request, version), broker.env.clock.now());
+        let fetching = match opened {
+            Ok(fetching) => fetching,
+            Err(error) => return refuse(border::session_code(&error)),
+        };
+        let asked = fetching.parts.clone();
+        let mut answer = broker.replicas.fetch(fetch_ask(request, version, fetching.parts)).await;
+        let now = broker.env.clock.now();
+        let session_id = match sessions.close(fetching.ticket, &mut answer, asked, now) {
+            Ok(session_id) => session_id,
+            Err(error) => return refuse(border::session_code(&error)),
+        };
+        let records = records(broker, &answer).await;
+        shape(broker, call, answer, records, session_id)
+    }
+}
+
+fn refuse(code: ErrorCode) -> FetchResponse {
+    FetchResponse { error_code: code as i16, ..FetchResponse::default() }
+}
+
+fn session_ask(broker: &Broker, request: &FetchRequest, version: i16) -> SessionAsk {
+    let by_topic_id = version >= 13;
+    let topic = |name: &str, id: uuid::Uuid| {
+        if by_topic_id {
+            broker.replicas.reference_by_id(TopicId(id))
+        } else {
+            broker.replicas.reference(name)
+        }
+    };
+    let mut parts = Vec::with_capacity(request.topics.len());
+    for FetchTopic { topic: name, topic_id, partitions } in &request.topics {
+        let topic: TopicRef = topic(name, *topic_id);
+        parts.extend(partitions.iter().map(|partition| Asked {
+            topic: topic.clone(),
+            partition: partition.partition,
+            fetch_offset: partition.fetch_offset,
+            bytes_max: partition.partition_max_bytes,
+            current_leader_epoch: epoch(partition.current_leader_epoch),
+            last_fetched_epoch: epoch(partition.last_fetched_epoch),
+        }));
+    }
+    let forgotten = request.forgotten_topics_data.iter().flat_map(|forgotten| {
+        let topic = topic(&forgotten.topic, forgotten.topic_id);
+        forgotten.partitions.iter().map(move |partition| (topic.clone(), *partition))
+    });
+    SessionAsk {
+        id: request.session_id,
+        epoch: request.session_epoch,
+        by_topic_id,
+        privileged: false,
+        parts,
+        forgotten: forgotten.collect(),
+    }
+}
+
+fn epoch(sent: i32) -> Option<LeaderEpoch> {
+    Some(LeaderEpoch(sent)).filter(|epoch| epoch.0 >= 0)
+}
+
+fn fetch_ask(request: &FetchRequest, version: i16, parts: Vec<Asked>) -> FetchAsk {
+    let isolation = match request.isolation_level {
+        1 => Isolation::ReadCommitted,
+        _ => Isolation::ReadUncommitted,
+    };
+    FetchAsk {
+        isolation,
+        max_wait: Duration::from_millis(request.max_wait_ms.max(0) as u64),
+        min_bytes: request.min_bytes,
+        max_bytes: request.max_bytes,
+        by_topic_id: version >= 13,
+        parts,
+    }
+}
+
+type Records = Vec<Result<Bytes, ReplicaError>>;
+
+/// The bytes of each part, in order; read on the blocking pool where that may wait for the disk.
+async fn records(broker: &Broker, answer: &FetchAnswer) -> Records {
+    let slices: Vec<_> = answer
+        .parts
+        .iter()
+        .map(|part| part.outcome.as_ref().ok().and_then(|read| read.slices.clone()))
+        .collect();
+    let read_all = move || {
+        slices
+            .iter()
+            .map(|slices| match slices {
+                None => Ok(Bytes::new()),
+                Some(slices) => {
+                    let mut bytes = BytesMut::with_capacity(slices.size_bytes());
+                    slices.read_into(&mut bytes).map_err(ReplicaError::from_read)?;
+                    Ok(bytes.freeze())
+                }
+            })
+            .collect::<Records>()
+    };
+    if !answer.is_cold() {
+        return read_all();
+    }
+    let parts = answer.parts.len();
+    let read = broker.env.tasks.spawn_blocking(read_all).await;
+    read.unwrap_or_else(|_| (0..parts).map(|_| Err(ReplicaError::Offline)).collect())
+}
+
+fn shape(
+    broker: &Broker,
+    call: &Call<FetchRequest>,
+    answer: FetchAnswer,
+    records: Records,
+    session_id: i32,
+) -> FetchResponse {
+    let mut leaders = Leaders::new(broker, &call.listener.name);
+    let mut responses: Vec<FetchableTopicResponse> = Vec::new();
+    let mut last: Option<TopicRef> = None;
+    for (part, records) in answer.parts.into_iter().zip(records) {
+        if !last.as_ref().is_some_and(|topic| topic.is_same(&part.topic)) {
+            responses.push(FetchableTopicResponse {
+                topic: text(&part.topic.name()),
+                topic_id: part.topic.id().0,
+                partitions: Vec::new(),
+            });
+            last = Some(part.topic.clone());
+        }
+        let data = partition(part, records, call.header.version, &mut leaders);
+        if let Some(topic) = responses.last_mut() {
+            topic.partitions.push(data);
+        }
+    }
+    let node_endpoints = leaders.endpoints().map(|node| NodeEndpoint {
+        node_id: node.id,
+        host: node.host,
+        port: node.port,
+        rack: node.rack,
+    });
+    let node_endpoints = node_endpoints.collect();
+    FetchResponse { session_id, responses, node_endpoints, ..FetchResponse::default() }
+}
+
+fn partition(
+    part: PartFetched,
+    records: Result<Bytes, ReplicaError>,
+    version: i16,
+    leaders: &mut Leaders<'_>,
+) -> PartitionData {
+    match part.outcome.and_then(|read| Ok((read, records?))) {
+        Ok((read, records)) => data(part.partition, read, records),
+        Err(error) => {
+            let mut refused = PartitionData {
+                partition_index: part.partition,
+                error_code: border::replica_code(&error) as i16,
+                high_watermark: -1,
+                records: Some(Bytes::new()),
+                ..PartitionData::default()
+            };
+            if version >= 16
+                && let Some((leader_id, leader_epoch)) = leaders.of(&error)
+            {
+                refused.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch };
+            }
+            refused
+        }
+    }
+}
+
+fn data(partition_index: i32, read: PartRead, records: Bytes) -> PartitionData {
+    let aborted = read.aborted.map(|aborted| {
+        let named = aborted.iter().map(|txn| AbortedTransaction {
+            producer_id: txn.producer_id.0,
+            first_offset: txn.first_offset,
+        });
+        named.collect()
+    });
+    let diverging = read.diverging.map(|(epoch, end_offset)| EpochEndOffset { epoch: epoch.0, end_offset });
+    PartitionData {
+        partition_index,
+        high_watermark: read.high_watermark,
+        last_stable_offset: read.last_stable_offset,
+        log_start_offset: read.log_start_offset,
+        diverging_epoch: diverging.unwrap_or_default(),
+        aborted_transactions: aborted,
+        records: Some(records),
+        ..PartitionData::default()
+    }
+}

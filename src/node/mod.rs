@@ -1,0 +1,350 @@
+//! One node, wired: which room gets which, in which order they start and stop.
+//! Lives here: the start and the end of a node. May not live here: protocol or storage logic.
+
+mod error;
+mod listeners;
+mod quorum;
+mod settings;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+
+use crate::broker::{Broker, Dispatch};
+use crate::cli::{Run, TopicSpec};
+use crate::common::BrokerId;
+use crate::config::BrokerConfig;
+use crate::controller::{CreateTopics, NewTopic, ProducerIds, Refusal};
+use crate::coordinator::group::{GROUP_TOPIC, GroupCoordinator, GroupEffect, OnGroupEffect};
+use crate::env::Env;
+use crate::http;
+use crate::machine::Journal;
+use crate::metadata::Delta;
+use crate::net::{self, RequestMemory, Stop, WarnLimits};
+use crate::replica::{Intervals, PartitionJournal, Replicas, ReplicasConfig};
+use crate::security::Authorizer;
+use crate::storage::{Identity, LogDir, LogDirOptions};
+use crate::telemetry::Metrics;
+
+pub use error::NodeError;
+
+/// What decoded requests of all connections may take together.
+const DECODED_BYTES_MAX: i64 = 128 << 20;
+/// How long the HTTP server may finish answers at the end.
+const HTTP_GRACE: Duration = Duration::from_millis(10);
+
+/// A running node.
+pub struct Node {
+    env: Env,
+    broker: Arc<Broker>,
+    metadata: quorum::MetadataSide,
+    stop: Stop,
+    http: Option<http::Server>,
+    draining: Arc<AtomicBool>,
+    ready_line: String,
+    /// To be removed at the end (`--ephemeral`).
+    ephemeral: Option<PathBuf>,
+}
+
+impl Node {
+    /// Starts a node; it serves when this returns.
+    ///
+    /// # Errors
+    /// [`NodeError`]: nothing serves then.
+    pub async fn start(run: Run, env: Env) -> Result<Self, NodeError> {
+        let Run { config, topics, is_ephemeral, .. } = run;
+        let metrics = Arc::new(Metrics::new());
+        let taken = listeners::take(&config, &env)?;
+        let http_taken = match config.ottla.http_port {
+            -1 => None,
+            port => Some(listeners::bind(&config.ottla.http_host, port as u16, &env)?),
+        };
+        let (dirs, metadata_dir) = open_dirs(&config, &env)?;
+        let cluster_id: Arc<str> = dirs[0].cluster_id().into();
+        let endpoints = listeners::advertised(&config, &taken);
+        let ids = dirs.iter().map(LogDir::directory_id).collect();
+        let mut registration =
+            quorum::registration(&config, endpoints.clone(), ids, env.random.uuid());
+        let metadata = quorum::start(&config, &env, metadata_dir, &registration).await?;
+        let id = BrokerId(config.node.node_id);
+        let last_epoch = match metadata.is_fresh {
+            true => None,
+            false => metadata.publisher.image().broker(id).map(|node| node.epoch),
+        };
+        let current = Arc::new(ArcSwap::from_pointee(settings::with_dynamic(
+            &config,
+            &metadata.publisher.image(),
+        )));
+        let replicas = open_replicas(&current.load(), &env, &metrics, dirs, last_epoch)?;
+        let groups = group_coordinator(&current.load(), id, &env, &metrics, &replicas);
+        subscribe(&config, &current, &metadata, &replicas, &groups);
+        if !metadata.is_fresh {
+            registration.previous_broker_epoch = replicas.clean_epoch().unwrap_or(-1);
+            let registered = metadata.handle.ask(registration).await?;
+            registered.map_err(NodeError::Register)?;
+        }
+        create_topics(&metadata, &topics).await?;
+        let broker = Arc::new(Broker {
+            id,
+            cluster_id,
+            env: env.clone(),
+            metrics: metrics.clone(),
+            config: current,
+            publisher: metadata.publisher.clone(),
+            replicas: replicas.clone(),
+            groups: groups.0,
+            producer_ids: Arc::new(ProducerIds::new(metadata.handle.clone(), id)),
+            controller: metadata.handle.clone(),
+            authorizer: Authorizer::default(),
+        });
+        env.tasks.spawn_data(replicas.keep_house(intervals(&config)));
+        let draining = Arc::new(AtomicBool::new(false));
+        let stop = Stop::default();
+        open(taken, &broker, &config, &stop)?;
+        let http_address = http_taken.as_ref().map(|(_, address)| address.to_string());
+        let http = open_http(http_taken, &env, &metrics, &draining)?;
+        let ready_line = ready_line(&broker, &endpoints, http_address, &config);
+        let ephemeral = is_ephemeral.then(|| PathBuf::from(&config.log.directories()[0]));
+        Ok(Self { env, broker, metadata, stop, http, draining, ready_line, ephemeral })
+    }
+
+    /// `ottla ready {…}`: the one line on stdout, for whoever started the node.
+    pub fn ready_line(&self) -> &str {
+        &self.ready_line
+    }
+
+    /// The line that says in the log that this broker serves, as Kafka's own does.
+    pub fn tell_running(&self) {
+        tracing::info!(
+            "[BrokerLifecycleManager id={}] The broker has been unfenced. Transitioning from \
+             RECOVERY to RUNNING.",
+            self.broker.id
+        );
+    }
+
+    /// Stops in order, every wait under one deadline, none longer than its reason lasts.
+    ///
+    /// # Errors
+    /// What failed to be made durable; the next start then recovers as after a crash.
+    pub async fn shut_down(self, grace: Duration) -> Result<(), NodeError> {
+        let clock = &self.env.clock;
+        let deadline = clock.deadline_in(grace);
+        self.draining.store(true, Ordering::Relaxed);
+        self.stop.begin();
+        if clock.until(deadline, self.stop.drained()).await.is_none() {
+            let connections = self.stop.connections();
+            tracing::warn!(?grace, connections, "grace is over, stopping with work left");
+        }
+        if let Some(http) = self.http {
+            http.close(HTTP_GRACE).await;
+        }
+        self.broker.groups.stop();
+        self.metadata.controller.stop();
+        let epoch = self.broker.image().broker(self.broker.id).map_or(-1, |node| node.epoch);
+        let replicas = self.broker.replicas.clone();
+        let closed = self.env.tasks.spawn_blocking(move || replicas.close(epoch)).await;
+        self.metadata.quorum.shutdown().await?;
+        if let Ok(closed) = closed {
+            closed.map_err(|error| NodeError::Storage(error.into()))?;
+        }
+        if let Some(dir) = &self.ephemeral {
+            let removed = self.env.files.remove_dir_all(dir);
+            let dir = dir.display().to_string();
+            removed.map_err(|source| NodeError::Directory { dir, source })?;
+        }
+        Ok(())
+    }
+}
+
+fn open_dirs(config: &BrokerConfig, env: &Env) -> Result<(Vec<LogDir>, PathBuf), NodeError> {
+    let paths: Vec<PathBuf> = config.log.directories().iter().map(PathBuf::from).collect();
+    let parent = config.node.metadata_log_dir.as_ref().map_or(paths[0].clone(), PathBuf::from);
+    let metadata = parent.join(quorum::DIR_NAME);
+    let made = env.files.create_dir_all(&metadata);
+    let dir = metadata.display().to_string();
+    made.map_err(|source| NodeError::Directory { dir, source })?;
+    let mut cluster_id = config.ottla.cluster_id.clone();
+    let mut dirs = Vec::with_capacity(paths.len());
+    for path in paths {
+        let node_id = BrokerId(config.node.node_id);
+        let identity = Identity { cluster_id: cluster_id.clone(), node_id };
+        let options = LogDirOptions {
+            producer_expiration_ms: i64::from(config.log.producer_id_expiration_ms),
+            ..LogDirOptions::default()
+        };
+        let opened = LogDir::open(env, path, &identity, options)?;
+        cluster_id = Some(opened.cluster_id().to_owned());
+        dirs.push(opened);
+    }
+    Ok((dirs, metadata))
+}
+
+fn open_replicas(
+    config: &BrokerConfig,
+    env: &Env,
+    metrics: &Arc<Metrics>,
+    dirs: Vec<LogDir>,
+    last_epoch: Option<i64>,
+) -> Result<Arc<Replicas>, NodeError> {
+    let settings = ReplicasConfig {
+        node: BrokerId(config.node.node_id),
+        topic_defaults: config.topic_defaults.clone(),
+        fetch_bytes_max: config.network.fetch_max_bytes,
+        session_slots: config.network.max_incremental_fetch_session_cache_slots.max(0) as usize,
+        on_dir_failed: Box::new(|dir, was_last| {
+            if was_last {
+                tracing::error!(dir = %dir.display(), "the last log directory failed, stopping");
+                std::process::abort();
+            }
+        }),
+    };
+    Ok(Replicas::open(settings, env.clone(), metrics.clone(), dirs, last_epoch)?)
+}
+
+/// The coordinator with the cell that its settings are changed through.
+type Groups = (Arc<GroupCoordinator>, Arc<ArcSwap<crate::coordinator::group::GroupConfig>>);
+
+fn group_coordinator(
+    config: &BrokerConfig,
+    id: BrokerId,
+    env: &Env,
+    metrics: &Arc<Metrics>,
+    replicas: &Arc<Replicas>,
+) -> Groups {
+    let cell = Arc::new(ArcSwap::from_pointee(settings::group(config)));
+    let of = replicas.clone();
+    let journals = Box::new(move |index| {
+        let partition = of.partition(GROUP_TOPIC, index).ok()?;
+        Some(Arc::new(PartitionJournal::new(of.clone(), partition)) as Arc<dyn Journal>)
+    });
+    let metrics = metrics.clone();
+    let on_effect: OnGroupEffect = Arc::new(move |effect| match effect {
+        GroupEffect::RebalanceCompleted => metrics.group_rebalances.inc(),
+        GroupEffect::OffsetsExpired { count } => metrics.offset_expirations.inc_by(count as u64),
+    });
+    let coordinator = GroupCoordinator::new(env.clone(), id, cell.clone(), journals, on_effect);
+    (Arc::new(coordinator), cell)
+}
+
+/// Who lives by the metadata, in the fixed order: configs, replicas, coordinators.
+fn subscribe(
+    fixed: &BrokerConfig,
+    current: &Arc<ArcSwap<BrokerConfig>>,
+    metadata: &quorum::MetadataSide,
+    replicas: &Arc<Replicas>,
+    groups: &Groups,
+) {
+    let (fixed, current, cell) = (fixed.clone(), current.clone(), groups.1.clone());
+    let configured = replicas.clone();
+    metadata.publisher.subscribe(move |delta: &Delta| {
+        if !settings::changes_brokers(delta) {
+            return;
+        }
+        let config = settings::with_dynamic(&fixed, &delta.after);
+        cell.store(Arc::new(settings::group(&config)));
+        configured.set_topic_defaults(config.topic_defaults.clone(), &delta.after);
+        current.store(Arc::new(config));
+    });
+    let following = replicas.clone();
+    metadata.publisher.subscribe(move |delta: &Delta| following.publish(delta));
+    metadata.publisher.subscribe((*groups.0).clone());
+}
+
+async fn create_topics(
+    metadata: &quorum::MetadataSide,
+    topics: &[TopicSpec],
+) -> Result<(), NodeError> {
+    if topics.is_empty() {
+        return Ok(());
+    }
+    let topics = topics.iter().map(|topic| NewTopic {
+        partitions: topic.partitions.unwrap_or(-1),
+        replication_factor: topic.replicas.unwrap_or(-1),
+        ..NewTopic::named(topic.name.as_str())
+    });
+    let ask = CreateTopics { topics: topics.collect(), validate_only: false };
+    for result in metadata.handle.ask(ask).await? {
+        match result.outcome {
+            Ok(_) | Err(Refusal::TopicExists(_)) => {}
+            Err(refusal) => {
+                return Err(NodeError::Topic { name: result.name.to_string(), refusal });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn intervals(config: &BrokerConfig) -> Intervals {
+    let millis = |ms: i64| Duration::from_millis(ms.max(1) as u64);
+    Intervals {
+        checkpoint: millis(i64::from(config.log.log_flush_offset_checkpoint_interval_ms)),
+        retention: millis(config.log.log_retention_check_interval_ms),
+    }
+}
+
+/// Opens the ports: from here on a client that connects is served.
+fn open(
+    taken: Vec<listeners::Taken>,
+    broker: &Arc<Broker>,
+    config: &BrokerConfig,
+    stop: &Stop,
+) -> Result<(), NodeError> {
+    let shared = Arc::new(net::Shared {
+        env: broker.env.clone(),
+        limits: settings::connection(config),
+        frames: RequestMemory::new(config.network.queued_max_request_bytes),
+        decoded: RequestMemory::new(DECODED_BYTES_MAX),
+        metrics: broker.metrics.clone(),
+        warn_limits: WarnLimits::default(),
+        stop: stop.clone(),
+    });
+    let limits = settings::connections(config);
+    let dispatch = Arc::new(Dispatch::new(broker.clone()));
+    for listener in taken {
+        let address = listener.address.to_string();
+        let open = listener.bound.listen();
+        let open = open.map_err(|source| NodeError::Bind { address, source })?;
+        let (info, service) = (listener.info, dispatch.clone());
+        let serving = net::serve(open, info, service, shared.clone(), limits.clone());
+        broker.env.tasks.spawn_data(serving);
+    }
+    Ok(())
+}
+
+fn open_http(
+    taken: Option<(crate::env::Bound, std::net::SocketAddr)>,
+    env: &Env,
+    metrics: &Arc<Metrics>,
+    draining: &Arc<AtomicBool>,
+) -> Result<Option<http::Server>, NodeError> {
+    let Some((bound, address)) = taken else { return Ok(None) };
+    let listener = bound.listen();
+    let listener =
+        listener.map_err(|source| NodeError::Bind { address: address.to_string(), source })?;
+    let draining = draining.clone();
+    let probe = Arc::new(move || match draining.load(Ordering::Relaxed) {
+        false => http::Health { is_ready: true, phase: "running" },
+        true => http::Health { is_ready: false, phase: "draining" },
+    });
+    Ok(Some(http::serve(listener, env, metrics.clone(), probe)))
+}
+
+fn ready_line(
+    broker: &Broker,
+    endpoints: &[crate::metadata::Endpoint],
+    http: Option<String>,
+    config: &BrokerConfig,
+) -> String {
+    let bootstrap = endpoints.first().map(|one| format!("{}:{}", one.host, one.port));
+    let ready = serde_json::json!({
+        "bootstrap": bootstrap,
+        "http": http,
+        "cluster_id": &*broker.cluster_id,
+        "node_id": broker.id.0,
+        "data_dir": config.log.directories()[0],
+    });
+    format!("ottla ready {ready}")
+}

@@ -1,0 +1,79 @@
+//! What the rooms are made with, from the configuration.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::{BrokerConfig, Values};
+use crate::controller::{KafkaRules, World};
+use crate::coordinator::group::GroupConfig;
+use crate::metadata::{ConfigResource, Delta, Image};
+use crate::net::{ConnectionLimits, Limits};
+use crate::common::BrokerId;
+
+fn millis(ms: i64) -> Duration {
+    Duration::from_millis(ms.max(0) as u64)
+}
+
+pub fn group(config: &BrokerConfig) -> GroupConfig {
+    let keys = &config.group;
+    GroupConfig {
+        session_timeout_min_ms: keys.group_min_session_timeout_ms,
+        session_timeout_max_ms: keys.group_max_session_timeout_ms,
+        initial_rebalance_delay_ms: keys.group_initial_rebalance_delay_ms,
+        size_max: keys.group_max_size.max(1) as usize,
+        offset_metadata_max: keys.offset_metadata_max_bytes.max(0) as usize,
+        offsets_retention: Duration::from_secs(keys.offsets_retention_minutes.max(0) as u64 * 60),
+        offsets_retention_check: millis(keys.offsets_retention_check_interval_ms),
+        offsets_topic_partitions: keys.offsets_topic_num_partitions,
+    }
+}
+
+/// - `config`: static values only.
+pub fn controller(config: &BrokerConfig) -> World {
+    World {
+        num_partitions: config.topics.num_partitions,
+        default_replication_factor: config.topics.default_replication_factor as i16,
+        is_deletion_enabled: config.topics.delete_topic_enable,
+        session_timeout: None,
+        rules: Arc::new(KafkaRules::new(config.clone())),
+    }
+}
+
+pub fn connection(config: &BrokerConfig) -> Limits {
+    Limits {
+        frame_bytes_max: config.network.socket_request_max_bytes,
+        idle: millis(config.network.connections_max_idle_ms),
+    }
+}
+
+pub fn connections(config: &BrokerConfig) -> Arc<ConnectionLimits> {
+    let network = &config.network;
+    let overrides = network.connection_overrides().unwrap_or_default();
+    let resolved = overrides.into_iter().flat_map(|(host, max)| {
+        let addresses = (host.as_str(), 0).to_socket_addrs().into_iter().flatten();
+        addresses.map(move |address| (address.ip(), max.max(0) as usize)).collect::<Vec<_>>()
+    });
+    let overrides: HashMap<IpAddr, usize> = resolved.collect();
+    let (all, per_ip) = (network.max_connections, network.max_connections_per_ip);
+    ConnectionLimits::new(all.max(0) as usize, per_ip.max(0) as usize, overrides)
+}
+
+/// The configuration with the dynamic values of `image`; what is wrong there is told once here.
+pub fn with_dynamic(fixed: &BrokerConfig, image: &Image) -> BrokerConfig {
+    let values = |resource| -> Values {
+        image.configs(&resource).map(|own| (**own).clone()).unwrap_or_default()
+    };
+    let own = values(ConfigResource::broker(BrokerId(fixed.node.node_id)));
+    let (config, refused) = fixed.with_dynamic(&values(ConfigResource::all_brokers()), &own);
+    for error in refused {
+        tracing::warn!(%error, "dynamic config value left out");
+    }
+    config
+}
+
+/// Whether the step changes a config of brokers.
+pub fn changes_brokers(delta: &Delta) -> bool {
+    delta.configs().any(|resource| resource.kind == crate::metadata::ConfigKind::Broker)
+}
