@@ -62,7 +62,7 @@ pub fn group_outcome<T>(outcome: &Result<T, GroupError>) -> i16 {
 pub fn ask_code(error: &Unanswered) -> ErrorCode {
     match error {
         Unanswered::Controller(
-            AskError::NotReady(_) | AskError::Loading | AskError::NotLeader | AskError::Lost,
+            AskError::NotReady(_) | AskError::Loading | AskError::Lost,
         ) => ErrorCode::NotController,
         Unanswered::TimedOut => ErrorCode::RequestTimedOut,
     }

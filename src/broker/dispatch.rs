@@ -26,8 +26,8 @@ impl Dispatch {
 
 impl Service for Dispatch {
     async fn call(&self, incoming: Incoming) -> Progress {
-        let (broker, header) = (&*self.broker, &incoming.header);
-        broker.metrics.request(header.key, header.version);
+        let (broker, header) = (&self.broker, &incoming.header);
+        broker.requests.count(header.key, header.version);
         if !incoming.version_known {
             let response = api_versions::unknown_version();
             let asked = RequestHeader { version: 0, ..header.clone() };

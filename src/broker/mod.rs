@@ -6,6 +6,7 @@
 
 mod auto_create;
 mod border;
+mod counters;
 mod dispatch;
 mod handlers;
 mod shape;
@@ -26,6 +27,7 @@ use crate::replica::Replicas;
 use crate::security::Authorizer;
 use crate::telemetry::Metrics;
 
+pub use counters::RequestCounters;
 pub use dispatch::Dispatch;
 
 /// Why the controller's answer is missing; the change may have happened.
@@ -47,9 +49,10 @@ pub struct Broker {
     pub publisher: Arc<Publisher>,
     pub replicas: Arc<Replicas>,
     pub groups: Arc<GroupCoordinator>,
-    pub controller: Arc<ControllerHandle>,
+    pub controller: ControllerHandle,
     pub producer_ids: Arc<ProducerIds>,
     pub authorizer: Authorizer,
+    pub requests: RequestCounters,
 }
 
 impl Broker {

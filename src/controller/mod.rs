@@ -34,6 +34,7 @@ pub use error::{
 };
 pub use handle::{Ask, Handle, runtime};
 pub use machine::{Controller, Soft};
+pub use names::check as check_topic_name;
 pub use producer_ids::{ProducerIds, ProducerIdsError};
 pub use request::*;
 pub use rules::KafkaRules;

@@ -7,7 +7,7 @@ use crate::metadata::Topics;
 const NAME_BYTES_MAX: usize = 249;
 
 /// Judges the name alone.
-pub(super) fn check(name: &str) -> Result<(), NameFault> {
+pub fn check(name: &str) -> Result<(), NameFault> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     match name {
         "" => Err(NameFault::Empty),

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
-use crate::broker::{Broker, Dispatch};
+use crate::broker::{Broker, Dispatch, RequestCounters};
 use crate::cli::{Run, TopicSpec};
 use crate::common::BrokerId;
-use crate::config::BrokerConfig;
+use crate::config::{BrokerConfig, GroupKeys};
 use crate::controller::{CreateTopics, NewTopic, ProducerIds, Refusal};
 use crate::coordinator::group::{GROUP_TOPIC, GroupCoordinator, GroupEffect, OnGroupEffect};
 use crate::env::Env;
@@ -82,7 +82,7 @@ impl Node {
         let groups = group_coordinator(&current.load(), id, &env, &metrics, &replicas);
         subscribe(&config, &current, &metadata, &replicas, &groups);
         if !metadata.is_fresh {
-            registration.previous_broker_epoch = replicas.clean_epoch().unwrap_or(-1);
+            registration.previous_broker_epoch = last_epoch.filter(|_| replicas.was_clean()).unwrap_or(-1);
             let registered = metadata.handle.ask(registration).await?;
             registered.map_err(NodeError::Register)?;
         }
@@ -99,6 +99,7 @@ impl Node {
             producer_ids: Arc::new(ProducerIds::new(metadata.handle.clone(), id)),
             controller: metadata.handle.clone(),
             authorizer: Authorizer::default(),
+            requests: RequestCounters::new(&metrics),
         });
         env.tasks.spawn_data(replicas.keep_house(intervals(&config)));
         let draining = Arc::new(AtomicBool::new(false));
@@ -175,7 +176,7 @@ fn open_dirs(config: &BrokerConfig, env: &Env) -> Result<(Vec<LogDir>, PathBuf),
             producer_expiration_ms: i64::from(config.log.producer_id_expiration_ms),
             ..LogDirOptions::default()
         };
-        let opened = LogDir::open(env, path, &identity, options)?;
+        let opened = LogDir::open(&env.files, &env.random, &path, &identity, &options)?;
         cluster_id = Some(opened.cluster_id().to_owned());
         dirs.push(opened);
     }
@@ -205,7 +206,7 @@ fn open_replicas(
 }
 
 /// The coordinator with the cell that its settings are changed through.
-type Groups = (Arc<GroupCoordinator>, Arc<ArcSwap<crate::coordinator::group::GroupConfig>>);
+type Groups = (Arc<GroupCoordinator>, Arc<ArcSwap<GroupKeys>>);
 
 fn group_coordinator(
     config: &BrokerConfig,
@@ -214,10 +215,10 @@ fn group_coordinator(
     metrics: &Arc<Metrics>,
     replicas: &Arc<Replicas>,
 ) -> Groups {
-    let cell = Arc::new(ArcSwap::from_pointee(settings::group(config)));
+    let cell = Arc::new(ArcSwap::from_pointee(config.group.clone()));
     let of = replicas.clone();
     let journals = Box::new(move |index| {
-        let partition = of.partition(GROUP_TOPIC, index).ok()?;
+        let partition = of.partition(GROUP_TOPIC, index)?;
         Some(Arc::new(PartitionJournal::new(of.clone(), partition)) as Arc<dyn Journal>)
     });
     let metrics = metrics.clone();
@@ -244,7 +245,7 @@ fn subscribe(
             return;
         }
         let config = settings::with_dynamic(&fixed, &delta.after);
-        cell.store(Arc::new(settings::group(&config)));
+        cell.store(Arc::new(config.group.clone()));
         configured.set_topic_defaults(config.topic_defaults.clone(), &delta.after);
         current.store(Arc::new(config));
     });
@@ -279,9 +280,13 @@ async fn create_topics(
 
 fn intervals(config: &BrokerConfig) -> Intervals {
     let millis = |ms: i64| Duration::from_millis(ms.max(1) as u64);
+    let flush = config.log.flush_scheduler_interval_ms;
+    let checkpoints = config.topics.replica_high_watermark_checkpoint_interval_ms;
     Intervals {
-        checkpoint: millis(i64::from(config.log.log_flush_offset_checkpoint_interval_ms)),
-        retention: millis(config.log.log_retention_check_interval_ms),
+        retention: millis(config.log.retention_check_interval_ms),
+        checkpoints: millis(checkpoints),
+        producers: millis(i64::from(config.log.producer_id_expiration_check_interval_ms)),
+        flush: (flush < i64::MAX).then(|| millis(flush)),
     }
 }
 

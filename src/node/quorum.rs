@@ -13,7 +13,7 @@ use crate::config::BrokerConfig;
 use crate::controller::{Controller, FEATURES, Handle, RegisterBroker, bootstrap};
 use crate::env::Env;
 use crate::machine::{
-    Batch, CommitSink, EntryKind, JournalRecord, ReadEntry, Record as _, Runtime,
+    Batch, CommitSink, EntryKind, JournalRecord, ReadEntry, Record, Runtime,
 };
 use crate::metadata::{Endpoint, PublishError, Publisher};
 use crate::quorum::{Quorum, QuorumConfig, QuorumError, Writes, end_process};
@@ -73,7 +73,7 @@ pub async fn start(
     let first_end = records.len() as Offset;
     let first = Batch {
         kind: EntryKind::Plain,
-        records: records.iter().map(|record| record.encode()).collect(),
+        records: records.iter().map(Record::encode).collect(),
         timestamp_ms: env.clock.wall_ms(),
     };
     let quorum = QuorumConfig {
@@ -82,7 +82,7 @@ pub async fn start(
         directory_id,
         address: address(config),
         first: vec![first],
-        writes: Writes::Thread,
+        writes: Writes::OnThread,
         on_fatal: Arc::new(|error: &QuorumError| end_process(error)),
     };
     let quorum = Quorum::open(quorum, env.clone(), Arc::new(Sink(publisher.clone()))).await?;
@@ -94,7 +94,7 @@ pub async fn start(
     let origin = move || {
         let image = from.image();
         let end = image.end_offset;
-        (Controller::new(image), end)
+        (Controller::new((*image).clone()), end)
     };
     let on_effect = Box::new(|effect, _epoch| match effect {});
     let controller = Arc::new(Runtime::starting_from(

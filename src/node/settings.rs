@@ -7,27 +7,12 @@ use std::time::Duration;
 
 use crate::config::{BrokerConfig, Values};
 use crate::controller::{KafkaRules, World};
-use crate::coordinator::group::GroupConfig;
 use crate::metadata::{ConfigResource, Delta, Image};
 use crate::net::{ConnectionLimits, Limits};
 use crate::common::BrokerId;
 
 fn millis(ms: i64) -> Duration {
     Duration::from_millis(ms.max(0) as u64)
-}
-
-pub fn group(config: &BrokerConfig) -> GroupConfig {
-    let keys = &config.group;
-    GroupConfig {
-        session_timeout_min_ms: keys.group_min_session_timeout_ms,
-        session_timeout_max_ms: keys.group_max_session_timeout_ms,
-        initial_rebalance_delay_ms: keys.group_initial_rebalance_delay_ms,
-        size_max: keys.group_max_size.max(1) as usize,
-        offset_metadata_max: keys.offset_metadata_max_bytes.max(0) as usize,
-        offsets_retention: Duration::from_secs(keys.offsets_retention_minutes.max(0) as u64 * 60),
-        offsets_retention_check: millis(keys.offsets_retention_check_interval_ms),
-        offsets_topic_partitions: keys.offsets_topic_num_partitions,
-    }
 }
 
 /// - `config`: static values only.

@@ -67,6 +67,13 @@ pub enum NotNow {
     OffsetNotAvailable,
     #[error("the disk is full")]
     Full,
+    /// Nobody can say whether the partition is part of the producer's transaction; the text is
+    /// Kafka's.
+    #[error(
+        "Unable to verify the partition has been added to the transaction. Underlying error: \
+         COORDINATOR_NOT_AVAILABLE"
+    )]
+    Unverified,
 }
 
 impl ReplicaError {

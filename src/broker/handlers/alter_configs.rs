@@ -8,7 +8,7 @@ use crate::controller::{ConfigResult, NewConfigs, ReplaceConfigs};
 use crate::protocol::messages::alter_configs_request::AlterConfigsResource;
 use crate::protocol::messages::alter_configs_response::AlterConfigsResourceResponse;
 use crate::protocol::messages::{AlterConfigsRequest, AlterConfigsResponse};
-use crate::security::{Access, Operation, Resource};
+use crate::security::{Access, Operation};
 
 pub struct Api;
 

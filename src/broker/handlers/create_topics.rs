@@ -6,7 +6,8 @@ use crate::broker::Broker;
 use crate::broker::border;
 use crate::broker::shape::{shared, text};
 use crate::common;
-use crate::controller::{CreateTopicResult, CreateTopics, CreatedTopic, EffectiveConfig, NewTopic};
+use crate::config::ConfigRow;
+use crate::controller::{CreateTopicResult, CreateTopics, CreatedTopic, NewTopic};
 use crate::protocol::error::ErrorCode;
 use crate::protocol::messages::create_topics_request::CreatableTopic;
 use crate::protocol::messages::create_topics_response::{
@@ -79,7 +80,7 @@ fn success(name: TopicName, created: &CreatedTopic) -> CreatableTopicResult {
         .with_configs(Some(created.configs.iter().map(config).collect()))
 }
 
-fn config(config: &EffectiveConfig) -> CreatableTopicConfigs {
+fn config(config: &ConfigRow) -> CreatableTopicConfigs {
     CreatableTopicConfigs::default()
         .with_name(text(&config.name))
         .with_value(config.value.as_deref().map(text))

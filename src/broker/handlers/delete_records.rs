@@ -9,6 +9,7 @@ use crate::protocol::messages::delete_records_response::{
     DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
 };
 use crate::protocol::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
+use crate::replica::{NotNow, ReplicaError};
 use crate::security::{Access, Operation, Resource};
 
 /// What Kafka answers for a low watermark that is not known.
@@ -49,7 +50,7 @@ fn delete(broker: &Broker, topic: &str, partition: i32, before: i64) -> Result<i
     if metadata::is_internal(topic) {
         return Err(ErrorCode::InvalidTopicException);
     }
-    let partition = broker.replicas.partition(topic, partition);
+    let partition = broker.replicas.partition(topic, partition).ok_or(NotNow::UnknownPartition.into());
     let deleted = partition.and_then(|partition| partition.delete_records(before));
-    deleted.map_err(|error| border::replica_code(&error))
+    deleted.map_err(|error: ReplicaError| border::replica_code(&error))
 }

@@ -3,7 +3,6 @@
 
 use super::{Call, Handler};
 use crate::broker::Broker;
-use crate::broker::border;
 use crate::broker::shape::{config_resource, text};
 use crate::config::{self, ConfigRow};
 use crate::metadata::{ConfigKind, ConfigResource, Configs};
@@ -14,7 +13,7 @@ use crate::protocol::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
 };
 use crate::protocol::messages::{DescribeConfigsRequest, DescribeConfigsResponse};
-use crate::security::{Access, Operation, Resource};
+use crate::security::{Access, Operation};
 
 /// `config_source` of what a group or a client-metrics subscription sets.
 const CLIENT_METRICS_SOURCE: i8 = 7;

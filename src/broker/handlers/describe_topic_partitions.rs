@@ -31,7 +31,7 @@ impl Handler for Api {
         call: &Call<DescribeTopicPartitionsRequest>,
     ) -> DescribeTopicPartitionsResponse {
         let (request, image) = (&call.request, broker.image());
-        let page_max = broker.config.load().topics.max_request_partition_size_limit;
+        let page_max = broker.config.load().network.max_request_partition_size_limit;
         let limit = request.response_partition_limit.min(page_max).max(0) as usize;
         let mut names: BTreeSet<&str> = request.topics.iter().map(|topic| &**topic.name).collect();
         if names.is_empty() {
@@ -72,7 +72,7 @@ impl Page<'_> {
             .with_topic_authorized_operations(OPERATIONS_NOT_ASKED);
         let Some(topic) = self.image.topic(name) else {
             let is_internal = metadata::is_internal(name);
-            let code = if crate::controller::is_topic_name(name) {
+            let code = if crate::controller::check_topic_name(name).is_ok() {
                 ErrorCode::UnknownTopicOrPartition
             } else {
                 ErrorCode::InvalidTopicException

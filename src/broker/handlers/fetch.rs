@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::{Call, Handler};
 use crate::broker::Broker;
@@ -60,9 +60,9 @@ fn session_ask(broker: &Broker, request: &FetchRequest, version: i16) -> Session
     let by_topic_id = version >= 13;
     let topic = |name: &str, id: uuid::Uuid| {
         if by_topic_id {
-            broker.replicas.reference_by_id(TopicId(id))
+            broker.replicas.with_id(TopicId(id))
         } else {
-            broker.replicas.reference(name)
+            broker.replicas.named(name)
         }
     };
     let mut parts = Vec::with_capacity(request.topics.len());
@@ -124,11 +124,7 @@ async fn records(broker: &Broker, answer: &FetchAnswer) -> Records {
             .iter()
             .map(|slices| match slices {
                 None => Ok(Bytes::new()),
-                Some(slices) => {
-                    let mut bytes = BytesMut::with_capacity(slices.size_bytes());
-                    slices.read_into(&mut bytes).map_err(ReplicaError::from_read)?;
-                    Ok(bytes.freeze())
-                }
+                Some(slices) => slices.read().map_err(|_| ReplicaError::Offline),
             })
             .collect::<Records>()
     };

@@ -8,7 +8,7 @@ use crate::controller::{AlterConfigs, ConfigEdit, ConfigEdits, ConfigResult};
 use crate::protocol::messages::incremental_alter_configs_request::AlterConfigsResource;
 use crate::protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use crate::protocol::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
-use crate::security::{Access, Operation, Resource};
+use crate::security::{Access, Operation};
 
 pub struct Api;
 

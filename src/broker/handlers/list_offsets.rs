@@ -12,7 +12,7 @@ use crate::protocol::messages::list_offsets::{
     ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
 };
 use crate::protocol::messages::{ListOffsetsRequest, ListOffsetsResponse};
-use crate::replica::{Found, Isolation, Lookup, ReplicaError};
+use crate::replica::{Found, Isolation, Lookup, NotNow, ReplicaError};
 use crate::security::{Access, Operation, Resource};
 
 pub struct Api;
@@ -72,7 +72,7 @@ fn look(
         _ => Isolation::ReadUncommitted,
     };
     let epoch = Some(LeaderEpoch(asked.current_leader_epoch)).filter(|epoch| epoch.0 >= 0);
-    let partition = broker.replicas.partition(topic, asked.partition_index);
+    let partition = broker.replicas.partition(topic, asked.partition_index).ok_or(NotNow::UnknownPartition.into());
     let found = partition.and_then(|partition| partition.list_offset(lookup, isolation, epoch));
     found.map_err(|error: ReplicaError| border::list_offsets_code(&error, version))
 }

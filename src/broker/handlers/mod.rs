@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Broker, dispatch};
 use crate::net::{Incoming, ListenerInfo, Progress, Reply, CloseReason};
-use crate::protocol::api::{self, ApiKey};
+use crate::protocol::api::ApiKey;
 use crate::protocol::header::RequestHeader;
 use crate::protocol::wire::WireRequest;
 use crate::security::{Access, Allowed, Session};
@@ -41,7 +41,7 @@ macro_rules! handlers {
 
         /// Runs the handler of the request's key. Cold futures are boxed, so that a connection
         /// does not carry room for the largest of them.
-        pub async fn route(broker: &Broker, incoming: Incoming) -> Progress {
+        pub async fn route(broker: &Arc<Broker>, incoming: Incoming) -> Progress {
             match incoming.header.key {
                 ApiKey::Produce => produce::serve(broker, incoming).await,
                 $(<$name::Api as Handler>::KEY => {

@@ -11,6 +11,7 @@ use crate::protocol::messages::offset_for_leader_epoch_response::{
     EpochEndOffset, OffsetForLeaderTopicResult,
 };
 use crate::protocol::messages::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
+use crate::replica::{NotNow, ReplicaError};
 use crate::security::{Access, Operation, Resource};
 
 pub struct Api;
@@ -39,14 +40,17 @@ impl Handler for Api {
 
 fn end(broker: &Broker, topic: &str, asked: &OffsetForLeaderPartition) -> EpochEndOffset {
     let current = Some(LeaderEpoch(asked.current_leader_epoch)).filter(|epoch| epoch.0 >= 0);
-    let partition = broker.replicas.partition(topic, asked.partition);
+    let partition = broker.replicas.partition(topic, asked.partition).ok_or(NotNow::UnknownPartition.into());
     let found = partition.and_then(|partition| {
         partition.offset_for_leader_epoch(LeaderEpoch(asked.leader_epoch), current)
     });
     let nothing = (LeaderEpoch::NONE, NO_OFFSET);
     let (code, (epoch, offset)) = match found {
         Ok(found) => (ErrorCode::None, found.unwrap_or(nothing)),
-        Err(error) => (border::replica_code(&error), nothing),
+        Err(error) => {
+            let error: ReplicaError = error;
+            (border::replica_code(&error), nothing)
+        }
     };
     EpochEndOffset::default()
         .with_error_code(code as i16)

@@ -20,7 +20,7 @@ use crate::protocol::messages::produce::{
     TopicProduceData, TopicProduceResponse,
 };
 use crate::protocol::messages::{ProduceRequest, ProduceResponse};
-use crate::replica::{NotNow, Outcome, ProduceAsk, Produced, ReplicaError, ToProduce};
+use crate::replica::{NotNow, Outcome, ProduceAsk, Produced, Refusal, ReplicaError, ToProduce};
 
 /// The one client id that may write internal topics, as in Kafka.
 const ADMIN_CLIENT: &str = "__admin_client";
@@ -76,9 +76,10 @@ fn find(
     version: i16,
 ) -> Result<Arc<crate::replica::Topic>, ReplicaError> {
     if version >= 13 {
-        broker.replicas.topic_by_id(TopicId(data.topic_id))
+        let topic = broker.replicas.topic_by_id(TopicId(data.topic_id));
+        topic.ok_or(Refusal::UnknownTopicId.into())
     } else {
-        broker.replicas.topic(&data.name)
+        broker.replicas.topic(&data.name).ok_or(NotNow::UnknownPartition.into())
     }
 }
 
