@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::Broker;
 use super::border;
 use crate::controller::{CreateTopics, NewTopic, Refusal, check_topic_name};
-use crate::coordinator::group::GROUP_TOPIC;
 use crate::protocol::error::ErrorCode;
 
 /// What Metadata says of each name that has no topic, in order; missing topics are made first
@@ -33,28 +32,12 @@ pub async fn missing(broker: &Broker, names: &[Arc<str>], may_create: bool) -> V
 /// Makes the internal topic `name` unless it is there.
 pub async fn internal(broker: &Broker, name: &str) {
     if broker.image().topic(name).is_none() {
-        create(broker, vec![new_topic(broker, &name.into())]).await;
+        create(broker, vec![new_topic(broker, name)]).await;
     }
 }
 
-fn new_topic(broker: &Broker, name: &Arc<str>) -> NewTopic {
-    if &**name != GROUP_TOPIC {
-        return NewTopic::named(name.clone());
-    }
-    let config = broker.config.load();
-    let group = &config.group;
-    let set = |key: &str, value: String| (key.to_owned(), Some(value));
-    NewTopic {
-        name: name.clone(),
-        partitions: group.offsets_topic_num_partitions,
-        replication_factor: group.offsets_topic_replication_factor,
-        assignments: Vec::new(),
-        configs: vec![
-            set("cleanup.policy", "compact".to_owned()),
-            set("compression.type", "producer".to_owned()),
-            set("segment.bytes", group.offsets_topic_segment_bytes.to_string()),
-        ],
-    }
+fn new_topic(broker: &Broker, name: &str) -> NewTopic {
+    NewTopic::auto(name, &broker.config.load())
 }
 
 async fn create(broker: &Broker, topics: Vec<NewTopic>) -> Vec<(Arc<str>, ErrorCode)> {

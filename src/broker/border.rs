@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Broker, Unanswered};
 use super::shape::{text, text_option};
+use super::{Broker, Unanswered};
 use crate::controller::{BrokerFault, ProducerIdsError, Refusal as ControllerRefusal};
 use crate::coordinator::group::{ClientFault as GroupFault, GroupError, NotNow as GroupNotNow};
 use crate::machine::AskError;
@@ -61,9 +61,9 @@ pub fn group_outcome<T>(outcome: &Result<T, GroupError>) -> i16 {
 /// The controller was not asked, or its answer was lost.
 pub fn ask_code(error: &Unanswered) -> ErrorCode {
     match error {
-        Unanswered::Controller(
-            AskError::NotReady(_) | AskError::Loading | AskError::Lost,
-        ) => ErrorCode::NotController,
+        Unanswered::Controller(AskError::NotReady(_) | AskError::Loading | AskError::Lost) => {
+            ErrorCode::NotController
+        }
         Unanswered::TimedOut => ErrorCode::RequestTimedOut,
     }
 }
@@ -210,7 +210,9 @@ pub fn produce_refusal(error: &ReplicaError, partition: &dyn std::fmt::Display) 
             };
             (error.message(partition), records)
         }
-        ReplicaError::NotNow(NotNow::Unverified) => (Some(NotNow::Unverified.to_string()), Vec::new()),
+        ReplicaError::NotNow(NotNow::Unverified) => {
+            (Some(NotNow::Unverified.to_string()), Vec::new())
+        }
         _ => (None, Vec::new()),
     };
     ProduceRefusal { code, message, records }

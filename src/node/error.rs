@@ -5,8 +5,9 @@ use std::io;
 use crate::cli::Failure;
 use crate::controller::Refusal;
 use crate::machine::AskError;
+use crate::metadata::PublishError;
 use crate::quorum::QuorumError;
-use crate::storage::StorageError;
+use crate::storage::{OperatorFault, StorageError};
 
 /// Nothing runs after one of these.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,8 @@ pub enum NodeError {
     Storage(#[from] StorageError),
     #[error(transparent)]
     Quorum(#[from] QuorumError),
+    #[error("this version cannot read the cluster's metadata: {0}")]
+    Metadata(#[from] PublishError),
     #[error("this broker cannot register: {0}")]
     Register(Refusal),
     #[error("the controller does not answer: {0}")]
@@ -36,22 +39,31 @@ impl NodeError {
     pub fn into_failure(self) -> Failure {
         let failure = Failure::failed(&self);
         match &self {
-            Self::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                failure.hint("another program listens there; give another `--port`, or 0 for a free one")
-            }
+            Self::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => failure
+                .hint("another program listens there; give another `--port`, or 0 for a free one"),
             Self::Bind { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 failure.hint("ports below 1024 need privileges; give another `--port`")
             }
-            Self::Directory { .. } => failure.hint("give another `--data-dir`, or make this one writable"),
-            Self::Quorum(QuorumError::InUse { .. }) => {
-                failure.hint("another Ottla uses this directory; stop it, or give another `--data-dir`")
+            Self::Directory { .. } => {
+                failure.hint("give another `--data-dir`, or make this one writable")
             }
-            Self::Storage(error) => match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            },
+            Self::Quorum(QuorumError::InUse { .. }) => failure
+                .hint("another Ottla uses this directory; stop it, or give another `--data-dir`"),
+            Self::Storage(StorageError::Operator(fault)) => failure.hint(way_out(fault)),
             Self::MixedClusters(_) => failure.hint("give directories of one cluster in `log.dirs`"),
             _ => failure,
         }
+    }
+}
+
+fn way_out(fault: &OperatorFault) -> &'static str {
+    match fault {
+        OperatorFault::InUse { .. } => "stop the other process, or give another `--data-dir`",
+        OperatorFault::NotALogDirectory { .. } => "give an empty directory with `--data-dir`",
+        OperatorFault::OtherCluster { .. } => {
+            "give another `--data-dir`, or drop `--set ottla.cluster.id` to start that cluster"
+        }
+        OperatorFault::OtherNode { .. } => "give another `--data-dir`, or the node's own `node.id`",
+        OperatorFault::Unreadable { .. } => "restore the file, or give another `--data-dir`",
     }
 }

@@ -22,7 +22,10 @@ pub fn take(config: &BrokerConfig, env: &Env) -> Result<Vec<Taken>, NodeError> {
     let listeners = &config.listeners;
     let clients = listeners.client.iter().map(|endpoint| (endpoint, false));
     let controllers = listeners.controller.iter().map(|endpoint| (endpoint, true));
-    clients.chain(controllers).map(|(endpoint, is_controller)| one(endpoint, is_controller, env)).collect()
+    clients
+        .chain(controllers)
+        .map(|(endpoint, is_controller)| one(endpoint, is_controller, env))
+        .collect()
 }
 
 fn one(endpoint: &EndPoint, is_controller: bool, env: &Env) -> Result<Taken, NodeError> {
@@ -68,8 +71,7 @@ pub fn advertised(config: &BrokerConfig, taken: &[Taken]) -> Vec<Endpoint> {
     let endpoints = taken.iter().filter(|listener| !listener.info.is_controller);
     let endpoints = endpoints.filter_map(|listener| {
         let port = listener.address.port();
-        let (host, port) =
-            config.listeners.advertised_for(&listener.info.name, port, &own_host)?;
+        let (host, port) = config.listeners.advertised_for(&listener.info.name, port, &own_host)?;
         Some(Endpoint {
             name: listener.info.name.clone(),
             host: host.into(),
@@ -84,7 +86,7 @@ pub fn advertised(config: &BrokerConfig, taken: &[Taken]) -> Vec<Endpoint> {
 fn own_host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     match (name.as_str(), 0).to_socket_addrs() {
-        Ok(mut addresses) if addresses.next().is_some() => name,
+        Ok(addresses) if !addresses.as_slice().is_empty() => name,
         _ => "localhost".to_owned(),
     }
 }

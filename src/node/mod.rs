@@ -82,7 +82,8 @@ impl Node {
         let groups = group_coordinator(&current.load(), id, &env, &metrics, &replicas);
         subscribe(&config, &current, &metadata, &replicas, &groups);
         if !metadata.is_fresh {
-            registration.previous_broker_epoch = last_epoch.filter(|_| replicas.was_clean()).unwrap_or(-1);
+            registration.previous_broker_epoch =
+                last_epoch.filter(|_| replicas.was_clean()).unwrap_or(-1);
             let registered = metadata.handle.ask(registration).await?;
             registered.map_err(NodeError::Register)?;
         }

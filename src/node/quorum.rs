@@ -7,15 +7,14 @@ use arc_swap::ArcSwap;
 use uuid::Uuid;
 
 use super::error::NodeError;
-use super::settings;
 use crate::common::{BrokerId, Offset};
 use crate::config::BrokerConfig;
-use crate::controller::{Controller, FEATURES, Handle, RegisterBroker, bootstrap};
-use crate::env::Env;
-use crate::machine::{
-    Batch, CommitSink, EntryKind, JournalRecord, ReadEntry, Record, Runtime,
+use crate::controller::{
+    self, Controller, FEATURES, Feature, Handle, RegisterBroker, World, batch_of, bootstrap,
 };
-use crate::metadata::{Endpoint, PublishError, Publisher};
+use crate::env::Env;
+use crate::machine::Runtime;
+use crate::metadata::{Broker, Endpoint, Publisher};
 use crate::quorum::{Quorum, QuorumConfig, QuorumError, Writes, end_process};
 
 /// Directory of the quorum's log, below the metadata directory.
@@ -31,34 +30,11 @@ pub struct MetadataSide {
     pub is_fresh: bool,
 }
 
-/// Passes what the quorum commits to the publisher. A record that this version cannot read stops
-/// the node before it serves.
-struct Sink(Arc<Publisher>);
-
-impl Sink {
-    fn checked(outcome: Result<(), PublishError>) {
-        if let Err(error) = outcome {
-            tracing::error!(%error, "metadata cannot be read by this version, stopping");
-            std::process::abort();
-        }
-    }
-}
-
-impl CommitSink for Sink {
-    fn committed(&self, entries: &[ReadEntry]) {
-        Self::checked(self.0.publish(entries));
-    }
-
-    fn snapshot(&self) -> Vec<JournalRecord> {
-        self.0.snapshot().1
-    }
-
-    fn install(&self, records: &[JournalRecord], end: Offset) {
-        Self::checked(self.0.install(end, records));
-    }
-}
-
 /// Opens the quorum, or makes one, and starts the controller on it.
+///
+/// # Errors
+/// [`NodeError`]; a record that this version cannot read is one, since what the node does not
+/// understand it cannot serve.
 pub async fn start(
     config: &BrokerConfig,
     env: &Env,
@@ -66,48 +42,43 @@ pub async fn start(
     registration: &RegisterBroker,
 ) -> Result<MetadataSide, NodeError> {
     let publisher = Arc::new(Publisher::new());
-    let directory_id = registration.log_dirs.first().copied().unwrap_or_default();
-    let broker_id = registration.id;
-    let min_isr = config.topic_defaults.min_insync_replicas;
-    let records = bootstrap(registration, min_isr, 0);
-    let first_end = records.len() as Offset;
-    let first = Batch {
-        kind: EntryKind::Plain,
-        records: records.iter().map(Record::encode).collect(),
-        timestamp_ms: env.clock.wall_ms(),
-    };
+    let records = bootstrap(registration, config.topic_defaults.min_insync_replicas);
+    let fresh_end = records.len() as Offset;
     let quorum = QuorumConfig {
         dir,
-        node_id: broker_id,
-        directory_id,
+        node_id: registration.id,
+        directory_id: registration.log_dirs.first().copied().unwrap_or_default(),
         address: address(config),
-        first: vec![first],
+        first: vec![batch_of(&records, env.clock.wall_ms())],
         writes: Writes::OnThread,
         on_fatal: Arc::new(|error: &QuorumError| end_process(error)),
     };
-    let quorum = Quorum::open(quorum, env.clone(), Arc::new(Sink(publisher.clone()))).await?;
+    let quorum = Quorum::open(quorum, env.clone(), publisher.clone()).await?;
+    if let Some(error) = publisher.failure().borrow().clone() {
+        return Err(error.into());
+    }
     let image = publisher.image();
-    let is_ours = |node: &Arc<crate::metadata::Broker>| node.incarnation == registration.incarnation;
-    let is_fresh = image.end_offset == first_end && image.broker(broker_id).is_some_and(is_ours);
-    let world = Arc::new(ArcSwap::from_pointee(settings::controller(config)));
-    let from = publisher.clone();
-    let origin = move || {
-        let image = from.image();
-        let end = image.end_offset;
-        (Controller::new((*image).clone()), end)
-    };
-    let on_effect = Box::new(|effect, _epoch| match effect {});
-    let controller = Arc::new(Runtime::starting_from(
-        Box::new(origin),
-        quorum.clone(),
-        env.clone(),
-        world,
-        on_effect,
-    ));
+    let is_this_start = |node: &Arc<Broker>| node.incarnation == registration.incarnation;
+    let is_fresh =
+        image.end_offset == fresh_end && image.broker(registration.id).is_some_and(is_this_start);
+    let world = Arc::new(ArcSwap::from_pointee(World::new(config, true)));
+    let runtime = controller::runtime(quorum.clone(), publisher.clone(), env.clone(), world);
+    let controller = Arc::new(runtime);
     env.tasks.spawn_control(controller.run());
+    env.tasks.spawn_control(stop_when_unreadable(publisher.clone()));
     controller.until_leading().await?;
     let handle = Handle::new(controller.clone(), publisher.clone());
     Ok(MetadataSide { quorum, controller, handle, publisher, is_fresh })
+}
+
+/// A later record that cannot be read ends the process by name.
+async fn stop_when_unreadable(publisher: Arc<Publisher>) {
+    let mut failure = publisher.failure();
+    drop(publisher);
+    if let Ok(error) = failure.wait_for(Option::is_some).await {
+        let error = error.as_ref().map(ToString::to_string).unwrap_or_default();
+        crate::common::broken_invariant("node", "metadata can be read", &error);
+    }
 }
 
 fn address(config: &BrokerConfig) -> String {
@@ -126,7 +97,7 @@ pub fn registration(
         id: BrokerId(config.node.node_id),
         incarnation,
         endpoints,
-        features: FEATURES.iter().map(|feature| feature.range()).collect(),
+        features: FEATURES.iter().map(Feature::range).collect(),
         rack: config.node.rack.clone(),
         log_dirs,
         previous_broker_epoch: -1,

@@ -5,25 +5,13 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::BrokerId;
 use crate::config::{BrokerConfig, Values};
-use crate::controller::{KafkaRules, World};
 use crate::metadata::{ConfigResource, Delta, Image};
 use crate::net::{ConnectionLimits, Limits};
-use crate::common::BrokerId;
 
 fn millis(ms: i64) -> Duration {
     Duration::from_millis(ms.max(0) as u64)
-}
-
-/// - `config`: static values only.
-pub fn controller(config: &BrokerConfig) -> World {
-    World {
-        num_partitions: config.topics.num_partitions,
-        default_replication_factor: config.topics.default_replication_factor as i16,
-        is_deletion_enabled: config.topics.delete_topic_enable,
-        session_timeout: None,
-        rules: Arc::new(KafkaRules::new(config.clone())),
-    }
 }
 
 pub fn connection(config: &BrokerConfig) -> Limits {

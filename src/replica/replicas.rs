@@ -50,6 +50,8 @@ pub struct Replicas {
     pub(super) dirs_changed: AtomicBool,
     sessions: Sessions,
     own: Weak<Self>,
+    /// Every directory was closed in order by its last user, this broker.
+    is_clean: bool,
 }
 
 /// Logs found on disk that no topic of the image has claimed yet.
@@ -112,6 +114,7 @@ impl Replicas {
         last_broker_epoch: Option<i64>,
     ) -> Result<Arc<Self>, StorageError> {
         let mut unclaimed = Unclaimed::new();
+        let mut is_clean = true;
         let mut opened = Vec::with_capacity(dirs.len());
         let of_topic = super::publish::log_config(&config.topic_defaults);
         for (at, logs) in dirs.into_iter().enumerate() {
@@ -123,6 +126,7 @@ impl Replicas {
             };
             let now_ms = env.clock.wall_ms();
             let found = logs.load(&Loading { last_broker_epoch, now_ms, config: &cell })?;
+            is_clean &= found.clean;
             let mut cells = lock(&cells);
             for LoadedLog { partition, topic_id, log, high_watermark } in found.logs {
                 let config = cells.remove(&partition).unwrap_or_default();
@@ -146,6 +150,7 @@ impl Replicas {
             publishing: Mutex::new(unclaimed),
             dirs_changed: AtomicBool::new(false),
             own: own.clone(),
+            is_clean,
             config,
             env,
             metrics,
@@ -162,6 +167,11 @@ impl Replicas {
 
     pub(super) fn fetch_bytes_max(&self) -> i32 {
         self.config.fetch_bytes_max
+    }
+
+    /// Whether the last stop was clean in all directories.
+    pub fn was_clean(&self) -> bool {
+        self.is_clean
     }
 
     pub fn sessions(&self) -> &Sessions {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::{Broker, dispatch};
-use crate::net::{Incoming, ListenerInfo, Progress, Reply, CloseReason};
+use crate::net::{CloseReason, Incoming, ListenerInfo, Progress, Reply};
 use crate::protocol::api::ApiKey;
 use crate::protocol::header::RequestHeader;
 use crate::protocol::wire::WireRequest;
@@ -101,7 +101,10 @@ const _: () = {
         }
         at += 1;
     }
-    assert!(handled == HANDLED.len(), "a handler's key is not in the API table, or it stands twice");
+    assert!(
+        handled == HANDLED.len(),
+        "a handler's key is not in the API table, or it stands twice"
+    );
 };
 
 const fn contains(keys: &[ApiKey], key: ApiKey) -> bool {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::Call;
+use crate::broker::Broker;
 use crate::broker::border::{self, Leaders};
 use crate::broker::dispatch::{answer, decode};
-use crate::broker::Broker;
 use crate::common::TopicId;
 use crate::net::{CloseReason, Incoming, Progress, Reply};
 use crate::protocol::batch::BatchHeader;
