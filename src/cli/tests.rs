@@ -132,7 +132,7 @@ fn wrong_settings_are_told_with_place_and_way_out() {
         "--set process.roles=broker",
         "--set controller.quorum.voters=1@a:1,2@b:1",
         "--set node.id=2 --set broker.id=3",
-        "--set log.dirs=a,b",
+        "--set log.dirs=a,",
         "--set authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "--set queued.max.request.bytes=5",
         "--set offsets.topic.compression.codec=9",

@@ -15,9 +15,6 @@ pub enum ConfigError {
     /// where Kafka has the rule.
     #[error("{reason}")]
     Rule { reason: String, hint: Option<String> },
-    /// A line of a properties file, or a `--set`, that says nothing.
-    #[error("`{text}` is not `key=value`")]
-    NotAPair { text: String },
     /// An error of the start-up configuration with the place that it comes from.
     #[error("{error}")]
     At { error: Box<ConfigError>, origin: Origin },

@@ -6,13 +6,14 @@ use std::net::IpAddr;
 use super::broker::NodeKeys;
 use super::error::ConfigError;
 
-/// How bytes on a listener are protected.
+/// How bytes on a listener are protected; the number is Kafka's, as in registration records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i16)]
 pub enum SecurityProtocol {
-    Plaintext,
-    Ssl,
-    SaslPlaintext,
-    SaslSsl,
+    Plaintext = 0,
+    Ssl = 1,
+    SaslPlaintext = 2,
+    SaslSsl = 3,
 }
 
 impl SecurityProtocol {

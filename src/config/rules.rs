@@ -126,15 +126,6 @@ fn check_logs(config: &BrokerConfig) -> Result<(), ConfigError> {
     if topic.flush_ms < 0 {
         return rule("log.flush.interval.ms must be greater than or equal to 0");
     }
-    if config.log.directories().len() > 1 {
-        return Err(ConfigError::rule_with_hint(
-            format!(
-                "log.dirs names {} directories: several are not built yet",
-                config.log.directories().len()
-            ),
-            format!("set `log.dirs={}`", config.log.directories()[0]),
-        ));
-    }
     Ok(())
 }
 

@@ -21,9 +21,6 @@ config_keys! {
     /// Largest metadata string of a committed offset, in bytes.
     offset_metadata_max_bytes: i32 = "4096", Any;
         key "offset.metadata.max.bytes", dynamic ReadOnly;
-    /// How long a commit waits for the offsets topic, in milliseconds.
-    offsets_commit_timeout_ms: i32 = "5000", AtLeast(1);
-        key "offsets.commit.timeout.ms", dynamic ReadOnly;
     /// How often expired offsets are looked for, in milliseconds.
     offsets_retention_check_interval_ms: i64 = "600000", AtLeast(1);
         key "offsets.retention.check.interval.ms", dynamic ReadOnly;
@@ -43,7 +40,4 @@ config_keys! {
     /// Compression of the offsets topic's batches: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
     offsets_topic_compression_codec: i32 = "0", Any;
         key "offsets.topic.compression.codec", dynamic ReadOnly;
-    /// Bytes read at once when a partition of the offsets topic is loaded.
-    offsets_load_buffer_size: i32 = "5242880", AtLeast(1);
-        key "offsets.load.buffer.size", dynamic ReadOnly;
 }

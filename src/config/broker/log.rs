@@ -20,12 +20,6 @@ config_keys! {
     /// How often the flusher looks for logs to sync, in milliseconds.
     flush_scheduler_interval_ms: i64 = "9223372036854775807", Any;
         key "log.flush.scheduler.interval.ms", dynamic ReadOnly;
-    /// How often the recovery points are written, in milliseconds.
-    flush_offset_checkpoint_interval_ms: i32 = "60000", AtLeast(0);
-        key "log.flush.offset.checkpoint.interval.ms", dynamic ReadOnly;
-    /// How often the log start offsets are written, in milliseconds.
-    flush_start_offset_checkpoint_interval_ms: i32 = "60000", AtLeast(0);
-        key "log.flush.start.offset.checkpoint.interval.ms", dynamic ReadOnly;
     /// Age in milliseconds at which segments are deleted; -1: never; not set: the minutes.
     retention_ms: Option<i64> = null, Any;
         key "log.retention.ms", dynamic ClusterWide;
@@ -65,6 +59,19 @@ impl LogKeys {
     /// The directories in use, at least one.
     pub fn directories(&self) -> &[String] {
         self.dirs.as_deref().unwrap_or(&self.dir)
+    }
+
+    /// A directory named twice is one directory.
+    pub(in crate::config) fn drop_repeated(&mut self) {
+        let lists = std::iter::once(&mut self.dir).chain(&mut self.dirs);
+        for list in lists {
+            let mut seen = Vec::new();
+            list.retain(|dir| {
+                let is_new = !seen.contains(dir);
+                seen.push(dir.clone());
+                is_new
+            });
+        }
     }
 
     pub(in crate::config) fn topic_flush_ms(&self) -> i64 {

@@ -91,7 +91,8 @@ impl BrokerConfig {
 
     fn from_layers(layers: Layers) -> Result<Self, ConfigError> {
         let node = NodeKeys::read(&layers)?;
-        let log = LogKeys::read(&layers)?;
+        let mut log = LogKeys::read(&layers)?;
+        log.drop_repeated();
         let config = Self {
             listeners: Listeners::of(&node, layers.is_written("listener.security.protocol.map"))?,
             node,

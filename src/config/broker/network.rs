@@ -19,9 +19,6 @@ config_keys! {
     /// Exceptions from `max.connections.per.ip`, `host:number` separated by commas.
     max_connections_per_ip_overrides: String = "", Any;
         key "max.connections.per.ip.overrides", dynamic ClusterWide;
-    /// Most new connections in a second.
-    max_connection_creation_rate: i32 = "2147483647", AtLeast(0);
-        key "max.connection.creation.rate", dynamic ClusterWide;
     /// Largest request in bytes; a larger one closes the connection.
     socket_request_max_bytes: i32 = "104857600", AtLeast(1);
         key "socket.request.max.bytes", dynamic ReadOnly;
@@ -31,12 +28,6 @@ config_keys! {
     /// Connections that may wait to be accepted.
     socket_listen_backlog_size: i32 = "50", AtLeast(1);
         key "socket.listen.backlog.size", dynamic ReadOnly;
-    /// Receive buffer of sockets in bytes; -1: the system's choice.
-    socket_receive_buffer_bytes: i32 = "102400", Any;
-        key "socket.receive.buffer.bytes", dynamic ReadOnly;
-    /// Send buffer of sockets in bytes; -1: the system's choice.
-    socket_send_buffer_bytes: i32 = "102400", Any;
-        key "socket.send.buffer.bytes", dynamic ReadOnly;
     /// How long an answer may wait for another node, in milliseconds.
     request_timeout_ms: i32 = "30000", Any;
         key "request.timeout.ms", dynamic ReadOnly;

@@ -42,21 +42,9 @@ config_keys! {
     /// Controllers of the quorum, `id@host:port` separated by commas.
     controller_quorum_voters: Vec<String> = "", Any;
         key "controller.quorum.voters", dynamic ReadOnly;
-    /// Controllers to ask first, `host:port` separated by commas.
-    controller_quorum_bootstrap_servers: Vec<String> = "", Any;
-        key "controller.quorum.bootstrap.servers", dynamic ReadOnly;
     /// Directory of the metadata log; not set: the first of `log.dirs`.
     metadata_log_dir: Option<String> = null, Any;
         key "metadata.log.dir", dynamic ReadOnly;
-    /// A snapshot of the metadata is taken after so many bytes of records.
-    metadata_log_max_record_bytes_between_snapshots: i64 = "20971520", AtLeast(1);
-        key "metadata.log.max.record.bytes.between.snapshots", dynamic ReadOnly;
-    /// A snapshot of the metadata is taken after so many milliseconds if there are new records.
-    metadata_log_max_snapshot_interval_ms: i64 = "3600000", AtLeast(0);
-        key "metadata.log.max.snapshot.interval.ms", dynamic ReadOnly;
-    /// How often a broker tells the controller that it lives, in milliseconds.
-    broker_heartbeat_interval_ms: i32 = "2000", Any;
-        key "broker.heartbeat.interval.ms", dynamic ReadOnly;
     /// After how long without a heartbeat a broker is fenced, in milliseconds.
     broker_session_timeout_ms: i32 = "9000", Any;
         key "broker.session.timeout.ms", dynamic ReadOnly;

@@ -18,9 +18,6 @@ config_keys! {
     /// Whether topics can be deleted.
     delete_topic_enable: bool = "true", Any;
         key "delete.topic.enable", dynamic ReadOnly;
-    /// A follower that has not caught up for so many milliseconds leaves the in-sync replicas.
-    replica_lag_time_max_ms: i64 = "30000", Any;
-        key "replica.lag.time.max.ms", dynamic ReadOnly;
     /// How often high watermarks are written to disk, in milliseconds.
     replica_high_watermark_checkpoint_interval_ms: i64 = "5000", Any;
         key "replica.high.watermark.checkpoint.interval.ms", dynamic ReadOnly;

@@ -164,9 +164,11 @@ other_keys! {
     "alter.config.policy.class.name": Class =
         null, Any, ReadOnly, refused "Ottla loads no Java classes, and configs would be changed against the policy";
     "auto.leader.rebalance.enable": Boolean = "true", Any, ReadOnly;
+    "broker.heartbeat.interval.ms": Int = "2000", Any, ReadOnly;
     "config.providers": List = "", Any, ClusterWide;
     "controlled.shutdown.enable": Boolean = "true", Any, ReadOnly;
     "controller.quorum.auto.join.enable": Boolean = "false", Any, ReadOnly;
+    "controller.quorum.bootstrap.servers": List = "", Any, ReadOnly;
     "controller.quorum.election.backoff.max.ms": Int = "1000", AtLeast(0), ReadOnly;
     "controller.quorum.election.timeout.ms": Int = "1000", AtLeast(0), ReadOnly;
     "controller.quorum.fetch.max.bytes": Int = "1048576", AtLeast(1), ReadOnly;
@@ -190,17 +192,26 @@ other_keys! {
     "log.cleaner.io.max.bytes.per.second": Double = "1.7976931348623157E308", Any, ClusterWide;
     "log.cleaner.threads": Int = "1", AtLeast(0), ClusterWide;
     "log.dir.failure.timeout.ms": Long = "30000", AtLeast(1), ReadOnly;
+    "log.flush.offset.checkpoint.interval.ms": Int = "60000", AtLeast(0), ReadOnly;
+    "log.flush.start.offset.checkpoint.interval.ms": Int = "60000", AtLeast(0), ReadOnly;
+    "max.connection.creation.rate": Int = "2147483647", AtLeast(0), ClusterWide;
+    "metadata.log.max.record.bytes.between.snapshots": Long = "20971520", AtLeast(1), ReadOnly;
+    "metadata.log.max.snapshot.interval.ms": Long = "3600000", AtLeast(0), ReadOnly;
     "num.replica.alter.log.dirs.threads": Int = null, Any, ReadOnly;
     "num.replica.fetchers": Int = "1", AtLeast(1), ClusterWide;
+    "offsets.commit.timeout.ms": Int = "5000", AtLeast(1), ReadOnly;
     "replica.fetch.backoff.ms": Int = "1000", AtLeast(0), ReadOnly;
     "replica.fetch.max.bytes": Int = "1048576", AtLeast(0), ReadOnly;
     "replica.fetch.min.bytes": Int = "1", Any, ReadOnly;
     "replica.fetch.response.max.bytes": Int = "10485760", AtLeast(0), ReadOnly;
     "replica.fetch.wait.max.ms": Int = "500", Any, ReadOnly;
+    "replica.lag.time.max.ms": Long = "30000", Any, ReadOnly;
     "replica.selector.class": String = null, Any, ReadOnly;
     "replica.socket.receive.buffer.bytes": Int = "65536", Any, ReadOnly;
     "replica.socket.timeout.ms": Int = "30000", Any, ReadOnly;
     "socket.connection.setup.timeout.max.ms": Long = "30000", Any, ReadOnly;
     "socket.connection.setup.timeout.ms": Long = "10000", Any, ReadOnly;
+    "socket.receive.buffer.bytes": Int = "102400", Any, ReadOnly;
+    "socket.send.buffer.bytes": Int = "102400", Any, ReadOnly;
     "unclean.leader.election.interval.ms": Long = "300000", AtLeast(1), ReadOnly, internal;
 }

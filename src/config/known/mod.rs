@@ -26,7 +26,6 @@ macro_rules! other_keys {
                 kind: $crate::config::Kind::$kind,
                 fallback: $crate::config::table::fallback!($default),
                 valid: {
-                    #[allow(unused_imports)]
                     use $crate::config::key::Valid::*;
                     $valid
                 },

@@ -79,6 +79,12 @@ fn each_source_stands_over_the_one_before() {
 }
 
 #[test]
+fn a_log_directory_named_twice_is_one() {
+    let (config, _) = load(&file("log.dirs=/a,/b,/a")).unwrap();
+    assert_eq!(config.log.directories(), ["/a", "/b"]);
+}
+
+#[test]
 fn what_changes_nothing_is_named_once() {
     let (_, notices) =
         load(&file("num.io.threads=4;ssl.protocol=TLSv1.3;num.partition=3;my.own=1;super.users=a"))
