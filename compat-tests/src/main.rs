@@ -1,1 +1,141 @@
-fn main() {}
+//! The proof that foreign clients work on Ottla exactly as on Apache Kafka. Called by `compat-tests/run`.
+//! Lives here: the command line, the order of a run. May not live here: tests, knowledge of the wire.
+
+mod broker;
+mod differential;
+mod folder;
+mod hostile;
+mod options;
+mod places;
+mod report;
+mod restart;
+mod self_check;
+mod suite;
+mod tables;
+mod verdict;
+mod wire;
+
+use broker::Kind;
+use folder::judge::{self, Judgement};
+use folder::{expect, oracle::Oracle};
+use options::{Mode, Options};
+use places::Places;
+use report::Row;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Instant;
+use suite::{Body, Suite};
+use verdict::{Test, Verdict};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, socket, order] = words.as_slice() {
+        if word == "ctl" {
+            return finish(broker::control::order(socket.as_ref(), order).map(|()| 0));
+        }
+    }
+    finish(Options::parse(&words).and_then(|options| run(&options)))
+}
+
+fn finish(outcome: Result<u8, String>) -> ExitCode {
+    outcome.map_or_else(
+        |why| {
+            eprintln!("error: {why}");
+            ExitCode::from(2)
+        },
+        ExitCode::from,
+    )
+}
+
+/// Not all was run, but what ran is well.
+const NOT_ALL: u8 = 3;
+
+fn run(options: &Options) -> Result<u8, String> {
+    let places = Places::find()?;
+    let suites = suite::all(&places)?;
+    let chosen = options.choose(&suites)?;
+    let mut rows = Vec::new();
+    let serves = match options.mode {
+        Mode::Ottla => self_check::served(&places)?,
+        Mode::Oracle | Mode::SelfCheck => Vec::new(),
+    };
+    for suite in &chosen {
+        println!("--- {}", suite.folder.name);
+        let start = Instant::now();
+        let mut row = match options.mode {
+            Mode::Ottla => against_ottla(&places, suite, &serves),
+            Mode::Oracle => against_kafka(&places, suite),
+            Mode::SelfCheck => self_check::run(&places, suite),
+        }
+        .unwrap_or_else(|why| {
+            let judgement = Judgement { problems: vec![why], ..Judgement::default() };
+            Row { suite: String::new(), kafka: None, ottla: None, judgement, took: start.elapsed() }
+        });
+        row.suite = suite.folder.name.clone();
+        row.took = start.elapsed();
+        rows.push(row);
+    }
+    let well = report::close(&rows);
+    if well {
+        let _ = std::fs::remove_dir_all(&places.work);
+    } else {
+        eprintln!("what brokers and clients wrote: {}", places.work.display());
+    }
+    let left: Vec<&str> = suites
+        .iter()
+        .map(|suite| suite.folder.name.as_str())
+        .filter(|name| !chosen.iter().any(|suite| suite.folder.name == **name))
+        .collect();
+    if options.partial() {
+        left.iter().for_each(|name| println!("NOT RUN {name}"));
+    }
+    Ok(match (well, options.partial()) {
+        (false, _) => 1,
+        (true, true) => NOT_ALL,
+        (true, false) => 0,
+    })
+}
+
+fn against_ottla(places: &Places, suite: &Suite, serves: &[String]) -> Result<Row, String> {
+    let tests = suite.run(places, Kind::Ottla)?;
+    let kafka: BTreeMap<String, Verdict> = match suite.body {
+        // Kafka ran beside it, or is what the tables were compared with: its answers are the right ones.
+        Body::Differential | Body::Tables => {
+            tests.iter().map(|test| (test.name.clone(), Verdict::Pass)).collect()
+        }
+        Body::Client | Body::Own(_) => {
+            let oracle = Oracle::load(&suite.folder)?;
+            let oracle = oracle.ok_or("oracle.json is missing: run with --oracle first")?;
+            if let Some(why) = oracle.stale(places, &suite.folder)? {
+                return Err(why);
+            }
+            oracle.tests
+        }
+    };
+    let allowed = expect::load(&suite.folder.path)?;
+    let serves = |name: &str| serves.iter().any(|served| served == name);
+    let judgement = judge::judge(&kafka, &tests, &allowed, serves);
+    let ottla = Some(report::count_tests(&tests));
+    let kafka = Some(report::count(kafka.values()));
+    Ok(Row { suite: String::new(), kafka, ottla, judgement, took: Default::default() })
+}
+
+/// Runs a suite on Kafka: records what it did, or checks that the record holds.
+fn against_kafka(places: &Places, suite: &Suite) -> Result<Row, String> {
+    let tests = suite.run(places, Kind::Kafka)?;
+    for test in tests.iter().filter(|test| test.verdict != Verdict::Pass) {
+        println!("{:?} {} -- {}", test.verdict, test.name, test.detail);
+    }
+    let failing = |tests: &[Test]| -> Vec<String> {
+        let failed = tests.iter().filter(|t| t.verdict == Verdict::Fail);
+        failed.map(|t| format!("{}: {}", t.name, t.detail)).collect()
+    };
+    let problems = match suite.body {
+        Body::Differential | Body::Tables => failing(&tests),
+        Body::Client | Body::Own(_) => Oracle::record(places, &suite.folder, &tests)?,
+    };
+    let passed = tests.len() - problems.len().min(tests.len());
+    let judgement = Judgement { passed, problems, allowed: 0 };
+    let kafka = Some(report::count_tests(&tests));
+    Ok(Row { suite: String::new(), kafka, ottla: None, judgement, took: Default::default() })
+}

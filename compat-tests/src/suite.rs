@@ -1,0 +1,131 @@
+//! The suites there are and how each is run against one kind of broker.
+
+use crate::broker::control::Control;
+use crate::broker::{Broker, Kind};
+use crate::folder::Folder;
+use crate::folder::script::Script;
+use crate::places::Places;
+use crate::verdict::Test;
+use crate::{differential, hostile, restart, tables};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Which run a suite belongs to; a bigger one includes the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Set {
+    Ci,
+    All,
+    Long,
+}
+
+/// What a suite consists of.
+#[derive(Debug, Clone, Copy)]
+pub enum Body {
+    /// Ottla's tables against Kafka's schemas; needs no broker.
+    Tables,
+    /// Kafka and Ottla side by side.
+    Differential,
+    /// Written here, run against one broker after the other.
+    Own(OwnRun),
+    /// A foreign client, by its script.
+    Client,
+}
+
+type OwnRun = fn(&Places, &Folder, Kind) -> Result<Vec<Test>, String>;
+
+pub struct Suite {
+    pub folder: Folder,
+    pub set: Set,
+    pub body: Body,
+}
+
+/// A client folder's script may take this long; `limit` in the folder replaces it (seconds).
+const LIMIT: Duration = Duration::from_secs(600);
+
+pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
+    let own = |name: &str, body: Body| Suite {
+        folder: Folder::built_in(places, name),
+        set: Set::Ci,
+        body,
+    };
+    let mut suites = vec![
+        own("tables", Body::Tables),
+        own("differential", Body::Differential),
+        own("hostile", Body::Own(hostile::run)),
+        own("restart", Body::Own(restart::run)),
+    ];
+    let clients = places.home.join("clients");
+    let entries = std::fs::read_dir(&clients).map_err(|e| format!("{clients:?}: {e}"))?;
+    let mut names: Vec<String> =
+        entries.flatten().map(|e| e.file_name().to_string_lossy().to_string()).collect();
+    names.sort();
+    for name in names {
+        let folder = Folder::client(places, &name);
+        let set = match first_line(&folder.path.join("set")).as_deref() {
+            None | Some("ci") => Set::Ci,
+            Some("all") => Set::All,
+            Some("long") => Set::Long,
+            Some(other) => return Err(format!("{name}/set: `{other}` is not ci, all or long")),
+        };
+        suites.push(Suite { folder, set, body: Body::Client });
+    }
+    Ok(suites)
+}
+
+fn first_line(path: &Path) -> Option<String> {
+    Some(std::fs::read_to_string(path).ok()?.lines().next()?.trim().to_string())
+}
+
+impl Suite {
+    /// Runs against one broker; the differential suite compares it with a Kafka of its own.
+    pub fn run(&self, places: &Places, kind: Kind) -> Result<Vec<Test>, String> {
+        match self.body {
+            Body::Tables => tables::run(places),
+            Body::Own(run) => run(places, &self.folder, kind),
+            Body::Differential => {
+                let settings = differential::settings(&self.folder.path)?;
+                let kafka = Broker::start(Kind::Kafka, places, "differential-oracle", &settings)?;
+                let other = Broker::start(kind, places, "differential", &settings)?;
+                differential::run(places, &kafka, &other)
+            }
+            Body::Client => {
+                let settings = self.folder.settings()?;
+                let broker = Broker::start(kind, places, &self.folder.name, &settings)?;
+                let bootstrap = broker.bootstrap();
+                let label = kind.to_string().to_lowercase();
+                self.script(places, broker, bootstrap, &label)
+            }
+        }
+    }
+
+    fn script(
+        &self,
+        places: &Places,
+        broker: Broker,
+        bootstrap: String,
+        label: &str,
+    ) -> Result<Vec<Test>, String> {
+        let socket = broker.room.join("control");
+        let control = Control::serve(Arc::new(Mutex::new(broker)), socket)?;
+        let script = Script {
+            places,
+            folder: &self.folder,
+            bootstrap,
+            broker_ctl: control.command()?,
+            label: format!("{label}-client"),
+            limit: self.limit()?,
+        };
+        script.run(|_| false)
+    }
+
+    pub fn limit(&self) -> Result<Duration, String> {
+        match first_line(&self.folder.path.join("limit")) {
+            None => Ok(LIMIT),
+            Some(text) => {
+                let seconds = text.parse().map_err(|_| format!("limit: `{text}` is no number"))?;
+                Ok(Duration::from_secs(seconds))
+            }
+        }
+    }
+}
