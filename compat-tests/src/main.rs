@@ -7,6 +7,7 @@ mod folder;
 mod hostile;
 mod options;
 mod places;
+mod proxy;
 mod report;
 mod restart;
 mod self_check;
@@ -29,10 +30,10 @@ use verdict::{Test, Verdict};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, socket, order] = words.as_slice() {
-        if word == "ctl" {
-            return finish(broker::control::order(socket.as_ref(), order).map(|()| 0));
-        }
+    if let [word, socket, order] = words.as_slice()
+        && word == "ctl"
+    {
+        return finish(broker::control::order(socket.as_ref(), order).map(|()| 0));
     }
     finish(Options::parse(&words).and_then(|options| run(&options)))
 }
@@ -57,7 +58,7 @@ fn run(options: &Options) -> Result<u8, String> {
     let mut rows = Vec::new();
     let serves = match options.mode {
         Mode::Ottla => self_check::served(&places)?,
-        Mode::Oracle | Mode::SelfCheck => Vec::new(),
+        Mode::Oracle | Mode::SelfCheck(_) => Vec::new(),
     };
     for suite in &chosen {
         println!("--- {}", suite.folder.name);
@@ -65,7 +66,7 @@ fn run(options: &Options) -> Result<u8, String> {
         let mut row = match options.mode {
             Mode::Ottla => against_ottla(&places, suite, &serves),
             Mode::Oracle => against_kafka(&places, suite),
-            Mode::SelfCheck => self_check::run(&places, suite),
+            Mode::SelfCheck(kind) => self_check::run(&places, suite, kind),
         }
         .unwrap_or_else(|why| {
             let judgement = Judgement { problems: vec![why], ..Judgement::default() };

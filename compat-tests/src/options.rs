@@ -1,5 +1,6 @@
 //! The command line of `compat-tests/run`.
 
+use crate::broker::Kind;
 use crate::suite::{Set, Suite};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,8 +9,8 @@ pub enum Mode {
     Ottla,
     /// Kafka, recorded.
     Oracle,
-    /// Spoiled answers and a dead port: every folder must fail.
-    SelfCheck,
+    /// Spoiled answers and a dead port: every folder must fail. The answers are Ottla's, or Kafka's.
+    SelfCheck(Kind),
 }
 
 #[derive(Debug)]
@@ -24,18 +25,20 @@ const USAGE: &str = "usage: compat-tests/run [--all|--long] [--only NAME]... [--
   --all, --long       every folder; with the long ones too
   --only NAME         this folder only; prints NOT RUN for the rest and exits 3
   --oracle            runs Apache Kafka instead and records oracle.json, or fails if a record no longer holds
-  --self-check        runs the folders against spoiled answers and a dead port: each must fail";
+  --self-check        runs the folders against spoiled answers and a dead port: each must fail
+                      (with --oracle too, Kafka's answers are the ones that are spoiled)";
 
 impl Options {
     pub fn parse(words: &[String]) -> Result<Options, String> {
         let mut options = Options { mode: Mode::Ottla, set: Set::Ci, only: Vec::new() };
+        let (mut oracle, mut self_check) = (false, false);
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--all" => options.set = Set::All,
                 "--long" => options.set = Set::Long,
-                "--oracle" => options.mode = Mode::Oracle,
-                "--self-check" => options.mode = Mode::SelfCheck,
+                "--oracle" => oracle = true,
+                "--self-check" => self_check = true,
                 "--only" => {
                     let names = words.next().ok_or("--only needs the name of a folder")?;
                     options.only.extend(names.split(',').map(String::from));
@@ -43,6 +46,12 @@ impl Options {
                 other => return Err(format!("`{other}` is no option\n{USAGE}")),
             }
         }
+        options.mode = match (self_check, oracle) {
+            (true, true) => Mode::SelfCheck(Kind::Kafka),
+            (true, false) => Mode::SelfCheck(Kind::Ottla),
+            (false, true) => Mode::Oracle,
+            (false, false) => Mode::Ottla,
+        };
         Ok(options)
     }
 

@@ -48,11 +48,6 @@ impl Settings {
         Ok(settings)
     }
 
-    pub fn set(mut self, key: &str, value: &str) -> Settings {
-        self.properties.insert(key.into(), value.into());
-        self
-    }
-
     pub fn feature(mut self, name: &str, level: u32) -> Settings {
         self.features.push(format!("{name}={level}"));
         self

@@ -74,7 +74,7 @@ fn generated(
     for version in min..=max {
         // A name that no topic may have: old versions of Metadata would create what they ask for.
         let own = format!("sample/{}/{version}", api.to_lowercase());
-        let body = sample::named_body(message, version, &own);
+        let body = sample::body(message, version, &own);
         let encoded = encode(message, version, &body)?;
         add(version, "sample", encoded.bytes.clone());
         add(version, "defaults", encode(message, version, &sample::empty_body(message))?.bytes);

@@ -40,7 +40,14 @@ struct Game<'a> {
     open: BTreeMap<String, Vec<(String, i16)>>,
     kept: BTreeMap<String, Value>,
     notes: Vec<Note>,
-    last: Option<(String, String, i16, Value)>,
+    last: Option<(String, Asked)>,
+}
+
+#[derive(Clone)]
+struct Asked {
+    api: String,
+    version: i16,
+    body: Value,
 }
 
 impl Player<'_> {
@@ -75,7 +82,7 @@ impl Game<'_> {
             Step::Request { on, how, api, version, body } => {
                 let version = self.version(api, version, subject)?;
                 let body = filled(body, &self.kept)?;
-                self.request(index, on, *how, api, version, body)
+                self.request(index, on, *how, Asked { api: api.clone(), version, body })
             }
             Step::Receive { on } => {
                 let connection = self.connections.get_mut(on).ok_or("no such connection")?;
@@ -121,35 +128,27 @@ impl Game<'_> {
         self.connections.get_mut(on).ok_or_else(|| "no connection".into())
     }
 
-    fn request(
-        &mut self,
-        index: usize,
-        on: &str,
-        how: How,
-        api: &str,
-        version: i16,
-        body: Value,
-    ) -> Result<(), String> {
+    fn request(&mut self, index: usize, on: &str, how: How, asked: Asked) -> Result<(), String> {
         let schemas = self.player.schemas;
         let connection = self.connection(on)?;
-        connection.send(schemas, api, version, &body)?;
+        connection.send(schemas, &asked.api, asked.version, &asked.body)?;
         match how {
-            How::Send => self.open.entry(on.into()).or_default().push((api.into(), version)),
+            How::Send => self.open.entry(on.into()).or_default().push((asked.api, asked.version)),
             How::SendUnanswered => connection.expect_no_answer(),
             How::Ask => {
                 let answer = connection.receive(schemas)?;
                 if answer == Answer::Closed {
                     self.connections.remove(on);
                 }
-                self.last = Some((on.into(), api.into(), version, body));
-                self.note(index, api, version, answer);
+                self.note(index, &asked.api, asked.version, answer);
+                self.last = Some((on.into(), asked));
             }
         }
         Ok(())
     }
 
     fn until(&mut self, path: &str, value: &Value) -> Result<(), String> {
-        let (on, api, version, body) = self.last.clone().ok_or("nothing to ask again")?;
+        let (on, Asked { api, version, body }) = self.last.clone().ok_or("nothing to ask again")?;
         let deadline = Instant::now() + UNTIL;
         loop {
             let note = self.notes.last_mut().ok_or("nothing was answered")?;

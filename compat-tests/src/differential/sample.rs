@@ -4,14 +4,10 @@ use crate::wire::codec::{Counts, Encoded, Spot, put_varint};
 use crate::wire::schema::{Field, Kind, Message};
 use serde_json::{Value, json};
 
-/// A body with one element in every array and no field left to its default but numbers and booleans.
-pub fn body(message: &Message, version: i16) -> Value {
-    named_body(message, version, "sample")
-}
-
+/// A body with one element in every array.
 /// - `name`: of every topic, group and member in it; fresh names keep one request from touching what
 ///   another made.
-pub fn named_body(message: &Message, version: i16, name: &str) -> Value {
+pub fn body(message: &Message, version: i16, name: &str) -> Value {
     object(&message.fields, version, name)
 }
 

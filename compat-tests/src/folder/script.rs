@@ -33,21 +33,21 @@ impl Script<'_> {
         let lines = lines_of(&mut child);
         let deadline = Instant::now() + self.limit;
         let mut tests = Vec::new();
-        let mut cut_short = false;
         loop {
-            match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) => {
-                    let Some(test) = parse(&line) else { continue };
-                    cut_short = stop(&test);
-                    tests.push(test);
-                }
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let why = format!("not over after {:?}", self.limit);
-                    tests.push(Test::fail("run.sh", why));
-                    cut_short = true;
-                }
-            }
+            let cut_short =
+                match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                    Ok(line) => {
+                        let Some(test) = parse(&line) else { continue };
+                        tests.push(test);
+                        tests.last().is_some_and(&mut stop)
+                    }
+                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                    Err(mpsc::RecvTimeoutError::Timeout) => {
+                        let why = format!("not over after {:?}", self.limit);
+                        tests.push(Test::fail("run.sh", why));
+                        true
+                    }
+                };
             if cut_short {
                 end_group(&mut child);
                 return Ok(tests);

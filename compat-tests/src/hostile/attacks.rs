@@ -47,7 +47,7 @@ fn bodies(
 ) -> Result<Vec<Attack>, String> {
     let mut attacks = Vec::new();
     for version in min.max(message.valid.min)..=max.min(message.valid.max) {
-        let encoded = encode(message, version, &sample::named_body(message, version, "a/b"))?;
+        let encoded = encode(message, version, &sample::body(message, version, "a/b"))?;
         for (name, body) in sample::spoiled(&encoded) {
             let bytes = frame(schemas, api, version, 1, &body)?;
             attacks.push(Attack { name: format!("v{version} {name}"), bytes });
@@ -59,7 +59,7 @@ fn bodies(
 /// Many or huge tagged fields at the end of a sample body.
 fn floods(schemas: &Schemas, api: &str, version: i16) -> Result<Vec<Attack>, String> {
     let message = schemas.request(api)?;
-    let mut body = encode(message, version, &sample::named_body(message, version, "a/b"))?.bytes;
+    let mut body = encode(message, version, &sample::body(message, version, "a/b"))?.bytes;
     body.pop(); // the count of tagged fields, 0
     let with = |name: &str, tail: Vec<u8>| -> Result<Attack, String> {
         let bytes = frame(schemas, api, version, 1, &[body.as_slice(), &tail].concat())?;

@@ -47,6 +47,11 @@ pub fn run(places: &Places, folder: &Folder, kind: Kind) -> Result<Vec<Test>, St
     Ok(tests)
 }
 
+/// For the self-check: the checker of histories names what is planted.
+pub fn notices() -> Result<(), String> {
+    history::check_the_checker()
+}
+
 fn python(places: &Places) -> Result<PathBuf, String> {
     let room = format!("confluent-kafka-{}", places.pin("CONFLUENT_KAFKA")?);
     let python = places.cache.join(room).join("bin/python");

@@ -25,7 +25,6 @@ pub struct Spot {
     pub size: usize,
     /// An unsigned varint (the value plus one, for all but tagged fields).
     pub compact: bool,
-    pub nullable: bool,
 }
 
 pub struct Encoded {
@@ -132,7 +131,7 @@ impl Writer {
     fn tagged(&mut self, tagged: &[(u32, &Field, Value)], path: &str) -> Result<(), String> {
         let at = self.out.len();
         put_varint(&mut self.out, tagged.len() as u64);
-        self.spot(format!("{path}tags"), Counts::TaggedFields, at, true, false);
+        self.spot(format!("{path}tags"), Counts::TaggedFields, at, true);
         for (tag, field, value) in tagged {
             put_varint(&mut self.out, u64::from(*tag));
             let mut inner = Writer { version: self.version, out: Vec::new(), spots: Vec::new() };
@@ -161,7 +160,7 @@ impl Writer {
                 value => self.fields(fields, value, flexible, &format!("{path}.")),
             };
         }
-        self.kind(&field.kind, value, compact, nullable, path)
+        self.kind(&field.kind, value, compact, path)
     }
 
     fn kind(
@@ -169,7 +168,6 @@ impl Writer {
         kind: &Kind,
         value: &Value,
         compact: bool,
-        nullable: bool,
         path: &str,
     ) -> Result<(), String> {
         let wrong = || format!("`{path}` cannot be {value}");
@@ -191,7 +189,7 @@ impl Writer {
                 Value::Null => self.null(Counts::StringBytes, compact, path),
                 value => {
                     let text = value.as_str().ok_or_else(wrong)?;
-                    self.length(text.len(), Counts::StringBytes, compact, nullable, path);
+                    self.length(text.len(), Counts::StringBytes, compact, path);
                     self.out.extend(text.as_bytes());
                 }
             },
@@ -199,7 +197,7 @@ impl Writer {
                 Value::Null => self.null(Counts::Bytes, compact, path),
                 value => {
                     let bytes = value.as_str().and_then(from_hex).ok_or_else(wrong)?;
-                    self.length(bytes.len(), Counts::Bytes, compact, nullable, path);
+                    self.length(bytes.len(), Counts::Bytes, compact, path);
                     self.out.extend(bytes);
                 }
             },
@@ -210,9 +208,9 @@ impl Writer {
                     return Ok(());
                 }
                 let elements = value.as_array().ok_or_else(wrong)?;
-                self.length(elements.len(), Counts::Elements, compact, nullable, path);
+                self.length(elements.len(), Counts::Elements, compact, path);
                 for (index, value) in elements.iter().enumerate() {
-                    self.kind(element, value, compact, false, &format!("{path}[{index}]"))?;
+                    self.kind(element, value, compact, &format!("{path}[{index}]"))?;
                 }
             }
         }
@@ -227,22 +225,22 @@ impl Writer {
             (false, Counts::StringBytes) => self.out.extend((-1i16).to_be_bytes()),
             (false, _) => self.out.extend((-1i32).to_be_bytes()),
         }
-        self.spot(path.to_string(), counts, at, compact, true);
+        self.spot(path.to_string(), counts, at, compact);
     }
 
-    fn length(&mut self, n: usize, counts: Counts, compact: bool, nullable: bool, path: &str) {
+    fn length(&mut self, n: usize, counts: Counts, compact: bool, path: &str) {
         let at = self.out.len();
         match (compact, counts) {
             (true, _) => put_varint(&mut self.out, n as u64 + 1),
             (false, Counts::StringBytes) => self.out.extend((n as i16).to_be_bytes()),
             (false, _) => self.out.extend((n as i32).to_be_bytes()),
         }
-        self.spot(path.to_string(), counts, at, compact, nullable);
+        self.spot(path.to_string(), counts, at, compact);
     }
 
-    fn spot(&mut self, path: String, counts: Counts, at: usize, compact: bool, nullable: bool) {
+    fn spot(&mut self, path: String, counts: Counts, at: usize, compact: bool) {
         let size = self.out.len() - at;
-        self.spots.push(Spot { path, counts, at, size, compact, nullable });
+        self.spots.push(Spot { path, counts, at, size, compact });
     }
 }
 
@@ -256,7 +254,7 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     digits

@@ -183,7 +183,7 @@ mod tests {
         let schemas = Schemas::load(&places.schemas()).unwrap();
         for message in schemas.all() {
             for version in message.valid.min..=message.valid.max {
-                let sample = crate::differential::sample::body(message, version);
+                let sample = crate::differential::sample::body(message, version, "sample");
                 let encoded = encode(message, version, &sample).unwrap();
                 let decoded = decode(message, version, &encoded.bytes).unwrap();
                 assert_eq!(encode(message, version, &decoded).unwrap().bytes, encoded.bytes);

@@ -103,6 +103,17 @@ impl Schemas {
         Ok(Schemas { by_name })
     }
 
+    /// An array of messages in the words of Kafka's files, as Ottla prints its own table.
+    pub fn parse(text: &str) -> Result<Schemas, String> {
+        let all: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let messages = all.as_array().ok_or("not an array of messages")?.iter();
+        let named = messages.map(|value| {
+            let message = message(value).ok_or_else(|| format!("not a message: {value}"))?;
+            Ok((message.name.clone(), message))
+        });
+        Ok(Schemas { by_name: named.collect::<Result<_, String>>()? })
+    }
+
     pub fn get(&self, name: &str) -> Option<&Message> {
         self.by_name.get(name)
     }
@@ -155,13 +166,17 @@ fn without_comments(text: &str) -> String {
 }
 
 fn message(value: &Value) -> Option<Message> {
-    let kind = value["type"].as_str()?.to_string();
+    let kind = value["type"].as_str().unwrap_or_default().to_string();
     let common = value["commonStructs"].as_array().cloned().unwrap_or_default();
+    let mut valid = Versions::parse(value["validVersions"].as_str().unwrap_or("none"));
+    if value["latestVersionUnstable"] == true {
+        valid.max -= 1; // not advertised without a setting for developers
+    }
     Some(Message {
         name: value["name"].as_str()?.to_string(),
         key: value["apiKey"].as_i64().map(|k| k as i16),
         kind,
-        valid: Versions::parse(value["validVersions"].as_str().unwrap_or("none")),
+        valid,
         flexible: Versions::parse(value["flexibleVersions"].as_str().unwrap_or("none")),
         fields: fields(&value["fields"], &common, 0)?,
     })
@@ -183,7 +198,8 @@ fn field(value: &Value, common: &[Value], depth: usize) -> Option<Field> {
     let name = value["name"].as_str()?;
     let range = |key: &str| value[key].as_str().map_or(Versions::NONE, Versions::parse);
     let versions = range("versions");
-    let tagged = value["tag"].as_u64().map(|tag| (tag as u32, range("taggedVersions")));
+    let tagged_in = value["taggedVersions"].as_str().map_or(versions, Versions::parse);
+    let tagged = value["tag"].as_u64().map(|tag| (tag as u32, tagged_in));
     Some(Field {
         name: lower_first(name),
         kind: kind(value["type"].as_str()?, &value["fields"], common, depth)?,
