@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::Replicas;
 use super::error::{NotNow, Refusal, ReplicaError};
-use super::partition::{Partition, State, Waiting, last_stable};
+use super::partition::{Partition, State, Waiting, disk_failed, last_stable};
+use super::replicas::{Counted, Replicas};
 use super::topics::TopicRef;
 use super::waiters::Wants;
 use crate::common::{LeaderEpoch, Offset};
 use crate::env::Instant;
-use crate::storage::{AbortedTxn, LogSlices, ReadPlan};
+use crate::storage::{AbortedTxn, DiskError, LogSlices, ReadPlan};
 
 /// What a consumer may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +157,7 @@ impl Replicas {
     }
 
     async fn wait(&self, ask: &FetchAsk, deadline: Instant) -> FetchAnswer {
+        let _counted = Counted::one(&self.waiting.fetch);
         let mut waiter = Waiter { notify: Arc::default(), places: Vec::new() };
         let mut plan = self.plan(ask, Some(&mut waiter));
         while !plan.is_enough(ask) {
@@ -239,12 +240,20 @@ impl Replicas {
         let Some(plan) = plan else { return Ok(read) };
         let bytes = usize::try_from(limit.bytes).map_err(|_| Refusal::Size(limit.bytes))?;
         let located = plan.locate(bytes, limit.at_least_one);
-        let slices = located.map_err(|error| ReplicaError::of_storage(error.into()))?;
+        let slices = located.map_err(|error| self.read_failed(partition, error))?;
         if !slices.is_empty() {
             read.is_cold = slices.bytes_to_end() > WARM_BYTES;
             read.slices = Some(slices);
         }
         Ok(read)
+    }
+
+    fn read_failed(&self, partition: &Partition, error: DiskError) -> ReplicaError {
+        let error = error.into();
+        if let Some(failure) = disk_failed(&error) {
+            self.directory_failed(partition, &failure);
+        }
+        ReplicaError::of_storage(error)
     }
 
     fn count_fetched(&self, answer: &FetchAnswer) {

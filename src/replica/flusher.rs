@@ -12,6 +12,18 @@ use crate::storage::{DiskError, FlushPlan, run_all};
 /// Called with the partition whose flush failed; its directory goes offline.
 pub(super) type OnFailure = Box<dyn Fn(&Arc<Partition>, &DiskError) + Send>;
 
+/// Up to where a log is to be flushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Until {
+    /// Sealed segments only: one was just rolled.
+    Rolled,
+    /// All that is appended.
+    End,
+}
+
+/// A log that waits to be flushed.
+pub(super) type Wanted = (Arc<Partition>, Until);
+
 /// The queue of one directory's thread. The thread ends with the last handle.
 pub(super) struct Flusher(Arc<Shared>);
 
@@ -23,7 +35,7 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     /// By address: a partition waits once.
-    waiting: HashMap<usize, Arc<Partition>>,
+    waiting: HashMap<usize, Wanted>,
     closed: bool,
 }
 
@@ -49,10 +61,13 @@ impl Flusher {
         flush(files, &waiting.into_values().collect::<Vec<_>>(), on_failure);
     }
 
-    /// Flushes `partition` soon, up to where it ends then.
-    pub fn flush(&self, partition: &Arc<Partition>) {
+    /// Flushes `partition` soon, up to where it has come then.
+    pub fn flush(&self, partition: &Arc<Partition>, until: Until) {
         let key = Arc::as_ptr(partition) as usize;
-        lock(&self.0.queue).waiting.insert(key, partition.clone());
+        let mut queue = lock(&self.0.queue);
+        let wanted = queue.waiting.entry(key).or_insert_with(|| (partition.clone(), until));
+        wanted.1 = wanted.1.max(until);
+        drop(queue);
         self.0.wake.notify_one();
     }
 }
@@ -66,7 +81,7 @@ impl Drop for Flusher {
 
 fn run(shared: &Shared, files: &Files, on_failure: &OnFailure) {
     loop {
-        let batch: Vec<Arc<Partition>> = {
+        let batch: Vec<Wanted> = {
             let mut queue = lock(&shared.queue);
             while queue.waiting.is_empty() {
                 if queue.closed {
@@ -74,18 +89,18 @@ fn run(shared: &Shared, files: &Files, on_failure: &OnFailure) {
                 }
                 queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
-            queue.waiting.drain().map(|(_, partition)| partition).collect()
+            queue.waiting.drain().map(|(_, wanted)| wanted).collect()
         };
         flush(files, &batch, on_failure);
     }
 }
 
-/// Flushes `partitions` together and moves their high watermarks on.
-pub(super) fn flush(files: &Files, partitions: &[Arc<Partition>], on_failure: &OnFailure) {
-    let mut planned: Vec<&Arc<Partition>> = Vec::with_capacity(partitions.len());
-    let mut plans: Vec<FlushPlan> = Vec::with_capacity(partitions.len());
-    for partition in partitions {
-        match partition.plan_flush() {
+/// Flushes all that is wanted together and moves the high watermarks on.
+fn flush(files: &Files, wanted: &[Wanted], on_failure: &OnFailure) {
+    let mut planned: Vec<&Arc<Partition>> = Vec::with_capacity(wanted.len());
+    let mut plans: Vec<FlushPlan> = Vec::with_capacity(wanted.len());
+    for (partition, until) in wanted {
+        match partition.plan_flush(*until) {
             Ok(Some(plan)) => {
                 planned.push(partition);
                 plans.push(plan);
@@ -102,11 +117,17 @@ pub(super) fn flush(files: &Files, partitions: &[Arc<Partition>], on_failure: &O
 }
 
 impl Partition {
-    fn plan_flush(&self) -> Result<Option<FlushPlan>, DiskError> {
+    fn plan_flush(&self, until: Until) -> Result<Option<FlushPlan>, DiskError> {
         self.locked(|state, _| {
-            state.unflushed_records = 0;
             let Some(log) = &mut state.log else { return Ok(None) };
-            log.plan_flush(log.end_offset()).map(|plan| (!plan.is_empty()).then_some(plan))
+            let until = match until {
+                Until::Rolled => log.active_base_offset(),
+                Until::End => {
+                    state.unflushed_records = 0;
+                    log.end_offset()
+                }
+            };
+            log.plan_flush(until).map(|plan| (!plan.is_empty()).then_some(plan))
         })
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::flusher::Until;
 use super::partition::{Partition, disk_failed};
 use super::replicas::{Replicas, lock};
 use crate::common::Offset;
@@ -78,7 +79,7 @@ impl Replicas {
         if work.flush {
             for partition in self.partitions() {
                 if partition.locked(|state, _| state.unflushed_records > 0) {
-                    self.flush_soon(&partition);
+                    self.flush_soon(&partition, Until::End);
                 }
             }
         }
@@ -86,6 +87,41 @@ impl Replicas {
             self.write_checkpoints();
             self.remove_deleted();
         }
+    }
+
+    /// Sets the gauges of replicas, for a scrape.
+    pub fn measure(&self) {
+        let metrics = self.metrics();
+        let mut sums = Sums::default();
+        for partition in self.partitions() {
+            let config = partition.config.load();
+            let index = partition.index.to_string();
+            let labels = [&*partition.topic, index.as_str()];
+            partition.locked(|state, _| {
+                if state.role.leads {
+                    let (in_sync, needed) = (state.role.isr.len(), state.in_sync_needed(&config));
+                    sums.leaders += 1;
+                    sums.under_replicated += i64::from(in_sync < state.role.replicas);
+                    sums.under_min_isr += i64::from(in_sync < needed);
+                }
+                let Some(log) = &state.log else {
+                    sums.offline += 1;
+                    return;
+                };
+                sums.producers += log.producers().iter().count() as i64;
+                metrics.log_size.with_label_values(&labels).set(log.size_bytes() as i64);
+                metrics.log_start_offset.with_label_values(&labels).set(log.start_offset());
+                metrics.log_end_offset.with_label_values(&labels).set(log.end_offset());
+                metrics.log_segments.with_label_values(&labels).set(log.segment_count() as i64);
+            });
+        }
+        metrics.leaders.set(sums.leaders);
+        metrics.under_replicated.set(sums.under_replicated);
+        metrics.under_min_isr.set(sums.under_min_isr);
+        metrics.offline_replicas.set(sums.offline);
+        metrics.producer_ids.set(sums.producers);
+        metrics.fetch_sessions.set(self.sessions().count() as i64);
+        metrics.fetch_session_partitions.set(self.sessions().partitions() as i64);
     }
 
     /// One round of retention over all replicas: by time, by size, below the log start.
@@ -134,6 +170,16 @@ impl Replicas {
             }
         }
     }
+}
+
+/// Sums over all replicas.
+#[derive(Default)]
+struct Sums {
+    leaders: i64,
+    under_replicated: i64,
+    under_min_isr: i64,
+    offline: i64,
+    producers: i64,
 }
 
 /// What is due.

@@ -66,31 +66,31 @@ impl Journal for PartitionJournal {
         let config = self.partition.config.load();
         let (result, flush, failure) = self.partition.locked(|state, wakes| {
             if !state.role.leads || state.role.epoch != LeaderEpoch(epoch) {
-                return (Err(JournalError::NotLeader { asked: epoch }), false, None);
+                return (Err(JournalError::NotLeader { asked: epoch }), None, None);
             }
             let Ok(log) = state.log() else {
-                return (Err(JournalError::Storage("offline".to_owned())), false, None);
+                return (Err(JournalError::Storage("offline".to_owned())), None, None);
             };
             match log.append_journal(&batch, expected_base, LeaderEpoch(epoch), now_ms) {
                 Ok(appended) => {
                     let records = i64::from(batch.header.records_count);
-                    state.unflushed_records = state.unflushed_records.saturating_add(records);
+                    state.appended(records, appended.rolled);
                     self.partition.advance(state, wakes);
                     (Ok(appended.last_offset + 1), state.flush_due(&config), None)
                 }
                 Err(StorageError::Moved { expected, found }) => {
-                    (Err(JournalError::Moved { expected, found }), false, None)
+                    (Err(JournalError::Moved { expected, found }), None, None)
                 }
                 Err(error) => {
                     let failure = disk_failed(&error);
-                    (Err(JournalError::Storage(error.to_string())), false, failure)
+                    (Err(JournalError::Storage(error.to_string())), None, failure)
                 }
             }
         });
         if let Some(error) = failure {
             self.replicas.directory_failed(&self.partition, &error);
-        } else if flush {
-            self.replicas.flush_soon(&self.partition);
+        } else if let Some(until) = flush {
+            self.replicas.flush_soon(&self.partition, until);
         }
         result
     }

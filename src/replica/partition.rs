@@ -78,6 +78,8 @@ pub(super) struct State {
     pub gone: bool,
     /// Records appended since the last flush was asked for.
     pub unflushed_records: i64,
+    /// A segment was sealed and not yet flushed.
+    pub rolled: bool,
 }
 
 /// The ends of a partition, for an answer.
@@ -119,6 +121,7 @@ impl Partition {
             waiters: Waiters::default(),
             gone: false,
             unflushed_records: 0,
+            rolled: false,
         };
         Self {
             topic: topic.name.clone(),
@@ -376,11 +379,14 @@ pub(super) fn last_stable(log: &mut Log, high_watermark: Offset) -> Offset {
 
 /// What storage said, where the log's directory has to go offline for it.
 pub(super) fn disk_failed(error: &StorageError) -> Option<String> {
-    match error {
-        StorageError::Disk(disk) if !disk.is_full() => Some(disk.to_string()),
-        _ => None,
-    }
+    let StorageError::Disk(disk) = error else { return None };
+    // A full disk, one damaged file, or a process out of descriptors says nothing of the disk.
+    let short = disk.source.raw_os_error().is_some_and(|code| SHORTAGES.contains(&code));
+    (!short && !disk.is_full() && !disk.is_damage()).then(|| disk.to_string())
 }
+
+/// ENOMEM, ENFILE, EMFILE.
+const SHORTAGES: [i32; 3] = [12, 23, 24];
 
 /// A place in a partition's waiters, given up when dropped.
 pub(super) struct Waiting {

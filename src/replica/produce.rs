@@ -6,16 +6,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::Replicas;
 use super::error::{NotNow, Refusal, ReplicaError};
+use super::flusher::Until;
 use super::partition::{Partition, State, Waiting, disk_failed, flushes_each};
+use super::replicas::{Counted, Replicas};
 use super::topics::Topic;
 use super::waiters::{Wakes, Wants};
 use crate::common::{NO_OFFSET, NO_TIMESTAMP, Offset};
 use crate::config::{CompressionType, TimestampType, TopicConfig};
 use crate::env::Instant;
 use crate::protocol::batch::{
-    self, BatchError, BatchHeader, CheckedBatch, Codec, Compression, Rules, check, is_heavy, shape,
+    self, BatchError, BatchHeader, CheckedBatch, Codec, Compression, Invalid, Rules, check,
+    is_heavy, shape,
 };
 
 /// A Produce request.
@@ -104,7 +106,8 @@ impl Replicas {
         match notify {
             Some(notify) if !pending.is_empty() => {
                 let clock = self.env().clock.clone();
-                Produced::Waiting(AcksWait { outcomes, pending, notify, deadline, clock })
+                let _counted = Counted::one(&self.waiting.produce);
+                Produced::Waiting(AcksWait { outcomes, pending, notify, deadline, clock, _counted })
             }
             _ => Produced::Done(outcomes),
         }
@@ -220,8 +223,8 @@ impl Run<'_> {
         });
         if let Some(error) = failure {
             self.replicas.directory_failed(&partition, &error);
-        } else if flush {
-            self.replicas.flush_soon(&partition);
+        } else if let Some(until) = flush {
+            self.replicas.flush_soon(&partition, until);
         }
         self.count(topic, &checked, &outcome);
         outcome
@@ -233,10 +236,27 @@ impl Run<'_> {
                 topic.counters.messages_in.inc_by(batch.header.records_count as u64);
                 topic.counters.bytes_in.inc_by(batch.bytes.len() as u64);
             }
-            Err(BatchError::TooLarge { size_bytes, .. }) => {
-                self.replicas.metrics().bytes_rejected.inc_by(*size_bytes as u64);
+            Ok(_) => {}
+            Err(error) => self.count_refused(error),
+        }
+    }
+
+    fn count_refused(&self, error: &BatchError) {
+        let metrics = self.replicas.metrics();
+        match error {
+            BatchError::TooLarge { size_bytes, .. } => {
+                metrics.bytes_rejected.inc_by(*size_bytes as u64);
             }
-            _ => {}
+            BatchError::Corrupt { .. } => metrics.invalid_crc.inc(),
+            BatchError::Records(faults) => {
+                let keyless = faults.iter().filter(|fault| !fault.is_timestamp()).count();
+                metrics.no_key_compacted.inc_by(keyless as u64);
+            }
+            BatchError::Invalid(Invalid::Magic(_)) | BatchError::Unreadable(_) => {
+                metrics.invalid_magic.inc();
+            }
+            BatchError::Invalid(_) => metrics.invalid_sequence.inc(),
+            BatchError::ZstdTooEarly { .. } | BatchError::Undecodable(_) => {}
         }
     }
 
@@ -278,7 +298,7 @@ impl Run<'_> {
             }
         };
         let records = i64::from(batch.header.records_count);
-        state.unflushed_records = state.unflushed_records.saturating_add(records);
+        state.appended(records, appended.rolled);
         partition.advance(state, wakes);
         let above = appended.last_offset;
         let wants = match self.ask.acks {
@@ -309,6 +329,7 @@ pub struct AcksWait {
     notify: Arc<Notify>,
     deadline: Instant,
     clock: crate::env::Clock,
+    _counted: Counted,
 }
 
 impl AcksWait {
@@ -369,13 +390,20 @@ impl State {
         }
     }
 
-    /// Whether as many records wait for the disk as `flush.messages` allows.
-    pub(super) fn flush_due(&mut self, config: &TopicConfig) -> bool {
-        let due = self.unflushed_records >= config.flush_messages.max(1);
-        if due {
+    pub(super) fn appended(&mut self, records: i64, rolled: bool) {
+        self.unflushed_records = self.unflushed_records.saturating_add(records);
+        self.rolled |= rolled;
+    }
+
+    /// What is to be flushed now: all, when as many records wait for the disk as `flush.messages`
+    /// allows; else a segment that was just sealed.
+    pub(super) fn flush_due(&mut self, config: &TopicConfig) -> Option<Until> {
+        let rolled = std::mem::take(&mut self.rolled);
+        if self.unflushed_records >= config.flush_messages.max(1) {
             self.unflushed_records = 0;
+            return Some(Until::End);
         }
-        due
+        rolled.then_some(Until::Rolled)
     }
 }
 

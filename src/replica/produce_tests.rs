@@ -153,6 +153,18 @@ async fn with_flush_messages_one_nothing_is_acknowledged_before_it_is_durable() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sealed_segment_is_flushed_without_being_asked_for() {
+    let node = Node::with_topic(&[("internal.segment.bytes", "1200")]);
+    let flusher = node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);
+    for _ in 0..5 {
+        node.put(batch(&[&"v".repeat(500)])).await;
+    }
+    flusher.run_once(&node.env.files, &node.replicas.on_failure());
+    let points = node.partition(0).look(|log| (log.recovery_point(), log.active_base_offset()));
+    assert_eq!(points.unwrap(), (4, 4));
+}
+
+#[tokio::test(start_paused = true)]
 async fn internal_topics_are_closed_to_producers() {
     let mut node = Node::new();
     node.create("__consumer_offsets", 5, 1, &[]);

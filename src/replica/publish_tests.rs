@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::replica::testing::*;
+use crate::replica::{Intervals, Produced};
 use uuid::Uuid;
 
 #[tokio::test(start_paused = true)]
@@ -125,4 +126,44 @@ async fn segments_below_the_log_start_go_under_every_policy() {
         assert_eq!(segments, 1, "`{policy}`");
         assert_eq!(node.partition(0).offsets().unwrap().log_start, 5);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn housekeeping_writes_checkpoints_and_removes_deleted_logs_in_time() {
+    let mut node = Node::with_topic(&[("file.delete.delay.ms", "60000")]);
+    node.put(batch(&["a"])).await;
+    let every = Intervals {
+        retention: Duration::from_secs(300),
+        checkpoints: Duration::from_secs(5),
+        producers: Duration::from_secs(600),
+        flush: None,
+    };
+    let files = node.env.files.clone();
+    let path = |name: &str| std::path::Path::new("/data").join(name);
+    let has_deleted = || {
+        let names = files.list(std::path::Path::new("/data")).unwrap();
+        names.iter().any(|entry| entry.name.ends_with("-delete"))
+    };
+    let house = node.env.tasks.spawn_data(node.replicas.clone().keep_house(every));
+    node.env.clock.sleep(Duration::from_secs(6)).await;
+    assert!(files.exists(&path("replication-offset-checkpoint")));
+    node.delete(1);
+    node.env.clock.sleep(Duration::from_secs(30)).await;
+    assert!(has_deleted());
+    node.env.clock.sleep(Duration::from_secs(60)).await;
+    assert!(!has_deleted());
+    house.abort();
+    node.replicas.measure();
+}
+
+#[tokio::test(start_paused = true)]
+async fn futures_can_move_between_threads() {
+    fn is_send<T: Send>(value: T) -> T {
+        value
+    }
+    let node = Node::with_topic(&[]);
+    let _ = is_send(node.replicas.fetch(node.fetch_ask(&[]))).await;
+    let produced = is_send(node.replicas.produce(node.produce_ask(-1, vec![]))).await;
+    let Produced::Done(done) = is_send(produced) else { panic!("nothing to wait for") };
+    assert!(done.is_empty());
 }

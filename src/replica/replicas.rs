@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
+use prometheus::IntGauge;
 use uuid::Uuid;
 
-use super::flusher::{Flusher, OnFailure};
+use super::flusher::{Flusher, OnFailure, Until};
 use super::partition::Partition;
 use super::session::Sessions;
 use super::topics::{Topic, TopicRef};
@@ -49,9 +50,32 @@ pub struct Replicas {
     /// Partition directories were made or renamed since they were last synced.
     pub(super) dirs_changed: AtomicBool,
     sessions: Sessions,
+    pub(super) waiting: Waiting,
     own: Weak<Self>,
     /// Every directory was closed in order by its last user, this broker.
     is_clean: bool,
+}
+
+/// How many requests wait now.
+pub(super) struct Waiting {
+    pub produce: IntGauge,
+    pub fetch: IntGauge,
+}
+
+/// Counts one waiting request until dropped.
+pub(super) struct Counted(IntGauge);
+
+impl Counted {
+    pub fn one(gauge: &IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 /// Logs found on disk that no topic of the image has claimed yet.
@@ -142,9 +166,16 @@ impl Replicas {
                 deleted: Mutex::new(deleted),
             });
         }
+        let waits = |kind| metrics.delayed.with_label_values(&[kind]);
+        let waiting = Waiting { produce: waits("Produce"), fetch: waits("Fetch") };
         Ok(Arc::new_cyclic(|own| Self {
+            waiting,
             defaults: ArcSwap::from_pointee(config.topic_defaults.clone()),
-            sessions: Sessions::new(config.session_slots, env.random.clone()),
+            sessions: Sessions::new(
+                config.session_slots,
+                env.random.clone(),
+                metrics.fetch_sessions_evicted.clone(),
+            ),
             topics: ArcSwap::from_pointee(Topics::new(&env)),
             dirs: opened,
             publishing: Mutex::new(unclaimed),
@@ -224,7 +255,7 @@ impl Replicas {
         self.topics.load().by_id.values().flat_map(|topic| topic.here()).collect()
     }
 
-    pub(super) fn flush_soon(&self, partition: &Arc<Partition>) {
+    pub(super) fn flush_soon(&self, partition: &Arc<Partition>, until: Until) {
         let dir = &self.dirs[partition.dir];
         let flusher = match dir.flusher.get() {
             Some(flusher) => flusher,
@@ -238,7 +269,7 @@ impl Replicas {
                 }
             }
         };
-        flusher.flush(partition);
+        flusher.flush(partition, until);
     }
 
     pub(super) fn on_failure(&self) -> OnFailure {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
+use prometheus::IntCounter;
 
 use super::fetch::{Asked, FetchAnswer, PartFetched};
 use super::topics::TopicRef;
@@ -168,21 +169,28 @@ pub struct Sessions {
     slots: usize,
     random: Random,
     hasher: ahash::RandomState,
+    evicted: IntCounter,
     by_id: Mutex<HashMap<i32, Arc<Mutex<Session>>, ahash::RandomState>>,
 }
 
 impl Sessions {
     /// - `slots`: `max.incremental.fetch.session.cache.slots`.
-    pub fn new(slots: usize, random: Random) -> Self {
+    /// - `evicted`: counts sessions that lost their place.
+    pub fn new(slots: usize, random: Random, evicted: IntCounter) -> Self {
         let seeds = [random.next_u64(), random.next_u64(), random.next_u64(), random.next_u64()];
         let hasher = ahash::RandomState::with_seeds(seeds[0], seeds[1], seeds[2], seeds[3]);
         let by_id = Mutex::new(HashMap::with_hasher(hasher.clone()));
-        Self { slots, random, hasher, by_id }
+        Self { slots, random, hasher, evicted, by_id }
     }
 
     /// Sessions now.
     pub fn count(&self) -> usize {
         lock(&self.by_id).len()
+    }
+
+    /// Partitions in all sessions.
+    pub fn partitions(&self) -> usize {
+        lock(&self.by_id).values().map(|session| lock(session).order.len()).sum()
     }
 
     /// Takes the request into its session and says what to fetch.
@@ -263,8 +271,11 @@ impl Sessions {
         now: Instant,
     ) -> i32 {
         let mut by_id = lock(&self.by_id);
-        if by_id.len() >= self.slots && !evict(&mut by_id, privileged, asked.len(), now) {
-            return NO_SESSION;
+        if by_id.len() >= self.slots {
+            if !evict(&mut by_id, privileged, asked.len(), now) {
+                return NO_SESSION;
+            }
+            self.evicted.inc();
         }
         let id = loop {
             let id = self.random.below(i32::MAX as u64) as i32 + 1;

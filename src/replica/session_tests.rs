@@ -5,7 +5,8 @@ use crate::replica::error::ReplicaError;
 use crate::replica::fetch::PartRead;
 
 fn sessions(slots: usize) -> Sessions {
-    Sessions::new(slots, Random::seeded(7))
+    let evicted = crate::telemetry::Metrics::new().fetch_sessions_evicted;
+    Sessions::new(slots, Random::seeded(7), evicted)
 }
 
 fn at(seconds: u64) -> Instant {
