@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprint!("{failure}");
+            eprintln!("{failure}");
             ExitCode::from(failure.exit_code)
         }
     }

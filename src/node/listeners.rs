@@ -1,6 +1,7 @@
 //! The node's ports: taken first, so that they are known and registered, opened last.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use super::error::NodeError;
@@ -12,7 +13,8 @@ use crate::net::ListenerInfo;
 /// A port that is taken but not open.
 pub struct Taken {
     pub info: Arc<ListenerInfo>,
-    pub bound: Bound,
+    /// One per address of the host's name: some clients try IPv6 first.
+    pub bound: Vec<Bound>,
     pub address: SocketAddr,
     security_protocol: i16,
 }
@@ -35,33 +37,41 @@ fn one(endpoint: &EndPoint, is_controller: bool, env: &Env) -> Result<Taken, Nod
     Ok(Taken { info: Arc::new(info), bound, address, security_protocol })
 }
 
-/// Takes `host:port`; an empty host is every address of the machine.
-pub fn bind(host: &str, port: u16, env: &Env) -> Result<(Bound, SocketAddr), NodeError> {
+/// Takes `host:port` on every address of the name; an empty host is every address of the machine.
+/// Port 0 is a free one, the same on all.
+pub fn bind(host: &str, port: u16, env: &Env) -> Result<(Vec<Bound>, SocketAddr), NodeError> {
     let shown = format!("{}:{port}", if host.is_empty() { "0.0.0.0" } else { host });
     let wrong = |source| NodeError::Bind { address: shown.clone(), source };
-    let mut last = None;
-    for address in resolve(host, port)? {
+    let (mut taken, mut first, mut failed) = (Vec::new(), None::<SocketAddr>, None);
+    for mut address in resolve(host, port)? {
+        address.set_port(first.map_or(port, |first| first.port()));
         match env.net.bind(address) {
             Ok(bound) => {
-                let address = bound.local_addr().map_err(wrong)?;
-                return Ok((bound, address));
+                first.get_or_insert(bound.local_addr().map_err(wrong)?);
+                taken.push(bound);
             }
-            Err(error) => last = Some(error),
+            // A machine without IPv6 still resolves names to it.
+            Err(error) if error.kind() == ErrorKind::AddrNotAvailable => failed = Some(error),
+            Err(error) => return Err(wrong(error)),
         }
     }
-    Err(wrong(last.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into())))
+    match first {
+        Some(first) => Ok((taken, first)),
+        None => Err(wrong(failed.unwrap_or_else(|| ErrorKind::AddrNotAvailable.into()))),
+    }
 }
 
 /// IPv4 first: that is what clients of a name without an IPv6 stack reach.
 fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, NodeError> {
     if host.is_empty() {
-        return Ok(vec![SocketAddr::from(([0, 0, 0, 0], port))]);
+        return Ok(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))]);
     }
     let resolved = (host, port).to_socket_addrs();
     let resolved = resolved
         .map_err(|source| NodeError::Resolve { address: format!("{host}:{port}"), source })?;
     let mut addresses: Vec<SocketAddr> = resolved.collect();
     addresses.sort_by_key(SocketAddr::is_ipv6);
+    addresses.dedup();
     Ok(addresses)
 }
 

@@ -310,24 +310,27 @@ fn open(
     let limits = settings::connections(config);
     let dispatch = Arc::new(Dispatch::new(broker.clone()));
     for listener in taken {
-        let address = listener.address.to_string();
-        let open = listener.bound.listen();
-        let open = open.map_err(|source| NodeError::Bind { address, source })?;
-        let (info, service) = (listener.info, dispatch.clone());
-        let serving = net::serve(open, info, service, shared.clone(), limits.clone());
-        broker.env.tasks.spawn_data(serving);
+        for bound in listener.bound {
+            let address = listener.address.to_string();
+            let open = bound.listen();
+            let open = open.map_err(|source| NodeError::Bind { address, source })?;
+            let (info, service) = (listener.info.clone(), dispatch.clone());
+            let serving = net::serve(open, info, service, shared.clone(), limits.clone());
+            broker.env.tasks.spawn_data(serving);
+        }
     }
     Ok(())
 }
 
 fn open_http(
-    taken: Option<(crate::env::Bound, std::net::SocketAddr)>,
+    taken: Option<(Vec<crate::env::Bound>, std::net::SocketAddr)>,
     env: &Env,
     metrics: &Arc<Metrics>,
     draining: &Arc<AtomicBool>,
 ) -> Result<Option<http::Server>, NodeError> {
     let Some((bound, address)) = taken else { return Ok(None) };
-    let listener = bound.listen();
+    let Some(first) = bound.into_iter().next() else { return Ok(None) };
+    let listener = first.listen();
     let listener =
         listener.map_err(|source| NodeError::Bind { address: address.to_string(), source })?;
     let draining = draining.clone();

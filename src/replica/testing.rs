@@ -234,6 +234,7 @@ pub fn word(error: &ReplicaError) -> &'static str {
             NotNow::TimedOut => "timed out",
             NotNow::OffsetNotAvailable => "not available",
             NotNow::Full => "full",
+            NotNow::Unverified => "unverified",
         },
         ReplicaError::Client(refusal) => match refusal {
             Refusal::UnknownTopicId => "unknown id",

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -38,9 +38,9 @@ fn targets_of(filter: &str) -> Result<Targets, LogFilterError> {
         filter: filter.to_owned(),
         reason: format!("{error}"),
     })?;
-    // What openraft says of a quorum of one is noise unless asked for.
+    // What goes wrong in the quorum is told by the quorum room, in an operator's words.
     let named = targets.iter().any(|(target, _)| target == "openraft");
-    Ok(if named { targets } else { targets.with_target("openraft", tracing::Level::WARN) })
+    Ok(if named { targets } else { targets.with_target("openraft", LevelFilter::OFF) })
 }
 
 #[cfg(test)]
