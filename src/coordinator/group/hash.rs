@@ -6,9 +6,10 @@ pub fn java_hash(text: &str) -> i32 {
     text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
-/// The partition of `__consumer_offsets` that keeps `group_id`; `partitions` ≥ 1.
+/// The partition of `__consumer_offsets` that keeps `group_id`; `partitions` ≥ 1. The absolute value
+/// of the hash is taken, 0 where there is none (C054).
 pub fn partition_for(group_id: &str, partitions: i32) -> i32 {
-    (java_hash(group_id) & i32::MAX) % partitions.max(1)
+    java_hash(group_id).checked_abs().unwrap_or(0) % partitions.max(1)
 }
 
 /// Where a small `HashMap` of Java (16 buckets) keeps `key`: its iteration order.
@@ -22,12 +23,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hash_is_java_s_and_the_sign_is_cut_off() {
+    fn hash_is_java_s_and_its_absolute_value_counts() {
         #[rustfmt::skip]
         let table = [
             ("",                   0,              0),
             ("g",                  103,            3),
-            ("my-group",           -1_906_497_762, 36),
+            ("my-group",           -1_906_497_762, 12),
             ("polygenelubricants", i32::MIN,       0),
             ("é😀",                1_996_812,      12),
         ];
