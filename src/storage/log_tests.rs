@@ -153,6 +153,8 @@ fn a_record_is_found_by_its_own_time() {
     log.advance_start(7).unwrap();
     let found = log.offset_for_timestamp(100, 10).unwrap();
     assert_eq!(found.map(|f| (f.timestamp, f.offset)), Some((600, 7)), "not below the log start");
+    let max = log.max_timestamp().unwrap().map(|f| (f.timestamp, f.offset));
+    assert_eq!(max, Some((600, 6)), "the segment still has it");
 }
 
 #[test]

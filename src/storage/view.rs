@@ -295,7 +295,8 @@ impl TimePlan {
         Ok(None)
     }
 
-    /// The first record that has the largest timestamp of the log (ListOffsets -3).
+    /// The first record that has the largest timestamp of the log (ListOffsets -3); as in Kafka also
+    /// one below the log start, as long as its segment is there (C022).
     ///
     /// # Errors
     /// [`DiskError`].
@@ -320,7 +321,7 @@ impl TimePlan {
             return Ok(None);
         };
         let wanted = |timestamp| timestamp >= max.timestamp;
-        first_record(piece.file, found.position, &found.header, self.start_offset, wanted)
+        first_record(piece.file, found.position, &found.header, 0, wanted)
     }
 }
 
