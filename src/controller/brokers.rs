@@ -133,7 +133,7 @@ pub(super) fn register(
             let changes = election.leaves(ask.id, is_unclean).take(CHANGES_MAX);
             records.extend(changes.map(MetadataRecord::from));
             soft.unsettled.insert(ask.id);
-        } else if is_unclean {
+        } else {
             let changes = election.restarts(ask.id).take(CHANGES_MAX);
             records.extend(changes.map(MetadataRecord::from));
         }

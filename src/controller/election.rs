@@ -124,8 +124,8 @@ impl Election<'_> {
         })
     }
 
-    /// `broker` is back after an unclean stop and serves at once as the only replica in sync:
-    /// what it leads gets a new leader epoch, so that readers of lost records notice (KIP-320).
+    /// `broker` is back and serves at once: what it leads gets a new leader epoch as on any return,
+    /// so that readers of records that an unclean stop has lost notice (KIP-320).
     pub fn restarts(&self, broker: BrokerId) -> impl Iterator<Item = PartitionChangeRecord> {
         self.partitions().filter_map(move |(topic, index, partition)| {
             let is_concerned = match partition.leader {

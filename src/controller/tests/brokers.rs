@@ -154,7 +154,7 @@ fn a_restart_after_an_unclean_stop() {
     #[rustfmt::skip] // columns
     let table = [
         // the broker serves at once, stop was clean → partition `one`, partition `two`
-        (Lab::new(3),      true,  true,  "isr 1 elr  leader 1 epoch 0", "isr 12 elr  leader 1 epoch 0"),
+        (Lab::new(3),      true,  true,  "isr 1 elr  leader 1 epoch 1", "isr 12 elr  leader 1 epoch 1"),
         (Lab::new(3),      true,  false, "isr 1 elr  leader 1 epoch 1", "isr 12 elr  leader 1 epoch 1"),
         (Lab::new(3),      false, true,  "isr 1 elr  leader none epoch 1", "isr 2 elr  leader 2 epoch 1"),
         (Lab::with_elr(3), false, true,  "isr  elr 1 leader none epoch 1", "isr 2 elr  leader 2 epoch 1"),
