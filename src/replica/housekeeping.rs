@@ -89,8 +89,23 @@ impl Replicas {
         }
     }
 
+    /// Drops what [`Replicas::measure`] set for a replica that is no longer here.
+    pub(super) fn forget_gauges(&self, partition: &Partition) {
+        let (metrics, index) = (self.metrics(), partition.index.to_string());
+        let gauges = [
+            &metrics.log_size,
+            &metrics.log_start_offset,
+            &metrics.log_end_offset,
+            &metrics.log_segments,
+        ];
+        for gauge in gauges {
+            // An error says that it was never set.
+            let _ = gauge.remove_label_values(&[&*partition.topic, index.as_str()]);
+        }
+    }
+
     /// Sets the gauges of replicas, for a scrape.
-    pub fn measure(&self) {
+    pub(super) fn measure(&self) {
         let metrics = self.metrics();
         let mut sums = Sums::default();
         for partition in self.partitions() {

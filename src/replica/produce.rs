@@ -177,11 +177,7 @@ impl Run<'_> {
             }
         };
         topic.counters.produce_requests.inc();
-        let outcome = self.known(at, topic, part, checked);
-        if outcome.result.is_err() {
-            self.replicas.metrics().failed_produce_requests.inc();
-        }
-        outcome
+        self.known(at, topic, part, checked)
     }
 
     /// Kafka's order: existence, shape, acks, internal topics, leadership, then the batch.

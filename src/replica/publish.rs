@@ -208,11 +208,14 @@ impl Replicas {
 
     fn drop_topic(&self, topic: &Arc<Topic>) {
         topic.set_gone();
-        topic.here().iter().for_each(|partition| self.drop_replica(topic, partition));
+        for partition in topic.here() {
+            self.drop_replica(topic, &partition);
+        }
         self.metrics().forget_topic(&topic.name);
     }
 
     fn drop_replica(&self, topic: &Topic, partition: &Partition) {
+        self.forget_gauges(partition);
         if let Some(log) = partition.leave() {
             self.delete_log(&partition.name(), partition.dir, &log, topic);
         }

@@ -153,7 +153,18 @@ async fn housekeeping_writes_checkpoints_and_removes_deleted_logs_in_time() {
     node.env.clock.sleep(Duration::from_secs(60)).await;
     assert!(!has_deleted());
     house.abort();
-    node.replicas.measure();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scrape_shows_the_logs_that_are_here_now() {
+    let mut node = Node::with_topic(&[]);
+    node.put(batch(&["a", "b"])).await;
+    let text = node.metrics.text().unwrap();
+    let line = "kafka_log_log_logendoffset{partition=\"0\",topic=\"t\"} 2";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("kafka_server_replicamanager_leadercount 2"), "{text}");
+    node.delete(1);
+    assert!(!node.metrics.text().unwrap().contains("topic=\"t\""));
 }
 
 #[tokio::test(start_paused = true)]

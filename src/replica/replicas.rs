@@ -168,7 +168,8 @@ impl Replicas {
         }
         let waits = |kind| metrics.delayed.with_label_values(&[kind]);
         let waiting = Waiting { produce: waits("Produce"), fetch: waits("Fetch") };
-        Ok(Arc::new_cyclic(|own| Self {
+        let scraped = metrics.clone();
+        let replicas = Arc::new_cyclic(|own| Self {
             waiting,
             defaults: ArcSwap::from_pointee(config.topic_defaults.clone()),
             sessions: Sessions::new(
@@ -185,7 +186,14 @@ impl Replicas {
             config,
             env,
             metrics,
-        }))
+        });
+        let own = replicas.own.clone();
+        scraped.on_scrape(move |_| {
+            if let Some(replicas) = own.upgrade() {
+                replicas.measure();
+            }
+        });
+        Ok(replicas)
     }
 
     pub(super) fn env(&self) -> &Env {

@@ -26,6 +26,7 @@ pub const NOW_MS: i64 = 1_700_000_000_000;
 pub struct Node {
     pub replicas: Arc<Replicas>,
     pub env: Env,
+    pub metrics: Arc<Metrics>,
     pub failed_dirs: Arc<Mutex<Vec<bool>>>,
     image: Arc<Image>,
 }
@@ -58,8 +59,9 @@ impl Node {
             on_dir_failed: Box::new(move |_, last| failed.lock().unwrap().push(last)),
         };
         let metrics = Arc::new(Metrics::new());
-        let replicas = Replicas::open(config, env.clone(), metrics, vec![dir], Some(7)).unwrap();
-        Self { replicas, env, failed_dirs, image: Arc::default() }
+        let opened = Replicas::open(config, env.clone(), metrics.clone(), vec![dir], Some(7));
+        let replicas = opened.unwrap();
+        Self { replicas, env, metrics, failed_dirs, image: Arc::default() }
     }
 
     /// With one topic `t` of two partitions, led here in epoch 0.
