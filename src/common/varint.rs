@@ -17,8 +17,11 @@ pub enum VarintError {
 /// # Errors
 /// [`VarintError`]; `bytes` is left as it was.
 pub fn read_u32(bytes: &mut &[u8]) -> Result<u32, VarintError> {
-    let value = read(bytes, 5)?;
-    u32::try_from(value).map_err(|_| VarintError::TooLong)
+    let mut rest = *bytes;
+    let value = read(&mut rest, 5)?;
+    let value = u32::try_from(value).map_err(|_| VarintError::TooLong)?;
+    *bytes = rest;
+    Ok(value)
 }
 
 /// Reads an unsigned varint of at most 10 bytes.

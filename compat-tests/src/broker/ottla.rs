@@ -15,8 +15,10 @@ pub fn command(binary: &Path, room: &Path, port: u16) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
     let config = text(&room.join("server.properties"));
     let data = text(&room.join("data"));
-    let port = port.to_string();
-    let words = ["--config", &config, "--data-dir", &data, "--port", &port, "--http-port", "0"];
+    // Named by address, as the oracle is, so that both are told to clients alike.
+    let listeners = format!("listeners=PLAINTEXT://127.0.0.1:{port}");
+    let words =
+        ["--config", &config, "--data-dir", &data, "--set", &listeners, "--http-port", "0"];
     std::iter::once(text(binary)).chain(words.map(String::from)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Call, Handler};
 use crate::broker::Broker;
-use crate::broker::shape::{OPERATIONS_NOT_ASKED, TOPIC_OPERATIONS, text};
+use crate::broker::shape::{TOPIC_OPERATIONS, text};
 use crate::common;
 use crate::metadata::{self, Image, Partition};
 use crate::protocol::error::ErrorCode;
@@ -69,7 +69,7 @@ impl Page<'_> {
     ) -> Option<DescribeTopicPartitionsResponseTopic> {
         let shaped = DescribeTopicPartitionsResponseTopic::default()
             .with_name(Some(TopicName(text(name))))
-            .with_topic_authorized_operations(OPERATIONS_NOT_ASKED);
+            .with_topic_authorized_operations(TOPIC_OPERATIONS);
         let Some(topic) = self.image.topic(name) else {
             let is_internal = metadata::is_internal(name);
             let code = if crate::controller::check_topic_name(name).is_ok() {
@@ -95,7 +95,6 @@ impl Page<'_> {
         let shaped = shaped
             .with_topic_id(topic.id.0)
             .with_is_internal(topic.is_internal())
-            .with_topic_authorized_operations(TOPIC_OPERATIONS)
             .with_partitions(partitions);
         Some(shaped)
     }

@@ -112,7 +112,7 @@ fn batched(key: &StrBytes, found: Result<Place, Nowhere>) -> Coordinator {
             .with_node_id(messages::BrokerId(place.id.0))
             .with_host(place.host)
             .with_port(place.port)
-            .with_error_message(Some(text("NONE"))),
+            .with_error_message(Some(text(""))),
         Err(nowhere) => coordinator
             .with_error_code(nowhere.code as i16)
             .with_error_message(Some(message(&nowhere)))
