@@ -7,6 +7,7 @@ use std::time::Duration;
 use tracing::{debug, error, warn};
 
 use crate::env::Instant;
+use crate::protocol::api::ApiKey;
 use crate::telemetry::{Event, Metrics, RateLimit};
 
 /// One line per interval for what a peer can cause as often as it likes.
@@ -103,9 +104,10 @@ impl Event for FrameRefused<'_> {
     fn tell(self, metrics: &Metrics) {
         metrics.frames_refused.inc();
         if let Some(suppressed) = self.limits.frames.pass(self.now.0) {
+            let api_key = self.api_key.and_then(|key| ApiKey::try_from(key).ok());
             warn!(
                 peer = %self.peer,
-                api_key = self.api_key,
+                api_key = api_key.map(ApiKey::name),
                 version = self.version,
                 reason = self.reason,
                 suppressed,
