@@ -142,7 +142,8 @@ fn refusal_code(refusal: &Refusal) -> ErrorCode {
         Refusal::OutOfRange { .. } => ErrorCode::OffsetOutOfRange,
         Refusal::NotDeletable => ErrorCode::PolicyViolation,
         Refusal::Lookup(_) => ErrorCode::UnsupportedVersion,
-        Refusal::Twice(_) | Refusal::Size(_) => ErrorCode::InvalidRequest,
+        Refusal::Twice(_) => ErrorCode::InvalidRequest,
+        Refusal::Size(_) => ErrorCode::UnknownServerError,
     }
 }
 
@@ -156,7 +157,7 @@ fn batch_code(error: &BatchError) -> ErrorCode {
             ErrorCode::InvalidTimestamp
         }
         BatchError::Records(_) => ErrorCode::InvalidRecord,
-        BatchError::Undecodable(_) => ErrorCode::UnknownServerError,
+        BatchError::Undecodable(_) | BatchError::UnknownCodec(_) => ErrorCode::UnknownServerError,
     }
 }
 

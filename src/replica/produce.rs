@@ -252,7 +252,9 @@ impl Run<'_> {
                 metrics.invalid_magic.inc();
             }
             BatchError::Invalid(_) => metrics.invalid_sequence.inc(),
-            BatchError::ZstdTooEarly { .. } | BatchError::Undecodable(_) => {}
+            BatchError::ZstdTooEarly { .. }
+            | BatchError::Undecodable(_)
+            | BatchError::UnknownCodec(_) => {}
         }
     }
 
@@ -410,7 +412,9 @@ fn over_segment(fault: &crate::storage::ClientFault) -> bool {
 /// Kafka tells the log start of some refusals only.
 fn refused_batch(error: &BatchError, log_start_offset: Offset) -> Outcome {
     let told = match error {
-        BatchError::TooLarge { .. } | BatchError::Corrupt { .. } => NO_OFFSET,
+        BatchError::TooLarge { .. } | BatchError::Corrupt { .. } | BatchError::UnknownCodec(_) => {
+            NO_OFFSET
+        }
         _ => log_start_offset,
     };
     Outcome::refused(error.clone(), told)

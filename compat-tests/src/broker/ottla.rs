@@ -17,8 +17,7 @@ pub fn command(binary: &Path, room: &Path, port: u16) -> Vec<String> {
     let data = text(&room.join("data"));
     // Named by address, as the oracle is, so that both are told to clients alike.
     let listeners = format!("listeners=PLAINTEXT://127.0.0.1:{port}");
-    let words =
-        ["--config", &config, "--data-dir", &data, "--set", &listeners, "--http-port", "0"];
+    let words = ["--config", &config, "--data-dir", &data, "--set", &listeners, "--http-port", "0"];
     std::iter::once(text(binary)).chain(words.map(String::from)).collect()
 }
 

@@ -62,6 +62,9 @@ fn refuse(broker: &Broker, request: &ApiVersionsRequest, version: i16) -> Option
     if version >= 3 && !named {
         return Some(ErrorCode::InvalidRequest);
     }
+    if request.cluster_id.is_some() && request.node_id < 0 {
+        return Some(ErrorCode::InvalidRequest);
+    }
     let other_cluster =
         request.cluster_id.as_ref().is_some_and(|id| **id != *broker.cluster_id);
     let other_node = request.node_id >= 0 && request.node_id != broker.id.0;

@@ -74,6 +74,7 @@ fn shape(result: CreateTopicResult) -> CreatableTopicResult {
 fn success(name: TopicName, created: &CreatedTopic) -> CreatableTopicResult {
     CreatableTopicResult::default()
         .with_name(name)
+        .with_error_message(None)
         .with_topic_id(created.id.0)
         .with_num_partitions(created.partitions)
         .with_replication_factor(created.replication_factor)

@@ -25,7 +25,8 @@ impl Handler for Api {
         let results = deleted.into_iter().map(|(id, outcome)| DeletableGroupResult {
             group_id: text(&id),
             error_code: border::group_outcome(&outcome),
-            error_message: outcome.err().map(|error| text(&error.to_string())),
+            // Kafka has words only for a failure of a plugin (KIP-1331).
+            error_message: None,
         });
         DeleteGroupsResponse { results: results.collect(), ..DeleteGroupsResponse::default() }
     }

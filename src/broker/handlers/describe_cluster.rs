@@ -30,7 +30,8 @@ impl Handler for Api {
         match request.endpoint_type {
             BROKERS => {}
             CONTROLLERS => {
-                let message = "The request was sent to an endpoint of the wrong type.";
+                let message = "The request was sent to an endpoint of type BROKER, but we wanted \
+                               an endpoint of type CONTROLLER";
                 return refuse(ErrorCode::MismatchedEndpointType, message);
             }
             other => {

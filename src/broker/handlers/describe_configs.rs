@@ -75,8 +75,10 @@ fn describe(
         }
         Some(ConfigKind::Group) => Ok(own(broker, ConfigKind::Group, name, &keys, GROUP_SOURCE)),
         None => {
-            let message = format!("Unsupported resource type: {}", resource.resource_type);
-            Err((ErrorCode::InvalidRequest, message))
+            let message = "This most likely occurs because of a request being malformed by the \
+                           client library or the message was sent to an incompatible broker. See \
+                           the broker logs for more details.";
+            Err((ErrorCode::InvalidRequest, message.to_owned()))
         }
     }
 }
@@ -87,8 +89,7 @@ fn topic(broker: &Broker, name: &str, keys: &[&str]) -> Result<Vec<ConfigRow>, R
     }
     let image = broker.image();
     if image.topic(name).is_none() {
-        let message = "This server does not host this topic-partition.";
-        return Err((ErrorCode::UnknownTopicOrPartition, message.to_owned()));
+        return Err((ErrorCode::UnknownTopicOrPartition, String::new()));
     }
     let overrides = image.topic_configs(name).map(values).unwrap_or_default();
     let rows = broker.config.load().describe_topic(&overrides, keys);

@@ -6,8 +6,12 @@ use super::{Call, Handler};
 use crate::broker::Broker;
 use crate::broker::shape::{TOPIC_OPERATIONS, text};
 use crate::common;
+use crate::controller::check_topic_name;
 use crate::metadata::{self, Image, Partition};
 use crate::protocol::error::ErrorCode;
+use crate::protocol::messages::describe_topic_partitions_request::{
+    Cursor as AskedCursor, TopicRequest,
+};
 use crate::protocol::messages::describe_topic_partitions_response::{
     Cursor, DescribeTopicPartitionsResponsePartition, DescribeTopicPartitionsResponseTopic,
 };
@@ -32,7 +36,14 @@ impl Handler for Api {
     ) -> DescribeTopicPartitionsResponse {
         let (request, image) = (&call.request, broker.image());
         let page_max = broker.config.load().network.max_request_partition_size_limit;
-        let limit = request.response_partition_limit.min(page_max).max(0) as usize;
+        if request.cursor.as_ref().is_some_and(|cursor| !fits(cursor, request)) {
+            return refuse(request, ErrorCode::InvalidRequest);
+        }
+        if request.topics.iter().any(|topic| check_topic_name(&topic.name).is_err()) {
+            return refuse(request, ErrorCode::UnknownServerError);
+        }
+        // Kafka shows one partition at least.
+        let limit = request.response_partition_limit.min(page_max).max(1) as usize;
         let mut names: BTreeSet<&str> = request.topics.iter().map(|topic| &**topic.name).collect();
         if names.is_empty() {
             names = image.topics().names().map(|name| &**name).collect();
@@ -50,6 +61,25 @@ impl Handler for Api {
         }
         DescribeTopicPartitionsResponse::default().with_topics(topics).with_next_cursor(page.next)
     }
+}
+
+/// Where the last page ended: at a partition of a topic that is asked for.
+fn fits(cursor: &AskedCursor, request: &DescribeTopicPartitionsRequest) -> bool {
+    let is_asked = |topic: &TopicRequest| topic.name == cursor.topic_name;
+    let topics = &request.topics;
+    cursor.partition_index >= 0 && (topics.is_empty() || topics.iter().any(is_asked))
+}
+
+fn refuse(
+    request: &DescribeTopicPartitionsRequest,
+    code: ErrorCode,
+) -> DescribeTopicPartitionsResponse {
+    let topics = request.topics.iter().map(|topic| {
+        DescribeTopicPartitionsResponseTopic::default()
+            .with_name(Some(topic.name.clone()))
+            .with_error_code(code as i16)
+    });
+    DescribeTopicPartitionsResponse::default().with_topics(topics.collect())
 }
 
 /// Fills one answer up to its limit of partitions.
@@ -72,11 +102,7 @@ impl Page<'_> {
             .with_topic_authorized_operations(TOPIC_OPERATIONS);
         let Some(topic) = self.image.topic(name) else {
             let is_internal = metadata::is_internal(name);
-            let code = if crate::controller::check_topic_name(name).is_ok() {
-                ErrorCode::UnknownTopicOrPartition
-            } else {
-                ErrorCode::InvalidTopicException
-            };
+            let code = ErrorCode::UnknownTopicOrPartition;
             let shaped = shaped.with_error_code(code as i16).with_is_internal(is_internal);
             return was_named.then_some(shaped);
         };

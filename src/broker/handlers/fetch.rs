@@ -17,8 +17,8 @@ use crate::protocol::messages::fetch::{
 };
 use crate::protocol::messages::{FetchRequest, FetchResponse};
 use crate::replica::{
-    Asked, FetchAnswer, FetchAsk, Isolation, PartFetched, PartRead, ReplicaError, SessionAsk,
-    TopicRef,
+    Asked, FetchAnswer, FetchAsk, Isolation, NotNow, PartFetched, PartRead, ReplicaError,
+    SessionAsk, TopicRef,
 };
 use crate::security::{Access, Operation, Resource};
 
@@ -34,6 +34,9 @@ impl Handler for Api {
 
     async fn handle(broker: &Broker, call: &Call<FetchRequest>) -> FetchResponse {
         let (request, version) = (&call.request, call.header.version);
+        if !(0..=1).contains(&request.isolation_level) {
+            return refuse_all(request, version);
+        }
         let sessions = broker.replicas.sessions();
         let opened = sessions.open(session_ask(broker, request, version), broker.env.clock.now());
         let fetching = match opened {
@@ -42,6 +45,9 @@ impl Handler for Api {
         };
         let asked = fetching.parts.clone();
         let mut answer = broker.replicas.fetch(fetch_ask(request, version, fetching.parts)).await;
+        if is_follower(request) {
+            refuse_follower(broker, &mut answer);
+        }
         let now = broker.env.clock.now();
         let session_id = match sessions.close(fetching.ticket, &mut answer, asked, now) {
             Ok(session_id) => session_id,
@@ -54,6 +60,31 @@ impl Handler for Api {
 
 fn refuse(code: ErrorCode) -> FetchResponse {
     FetchResponse { error_code: code as i16, ..FetchResponse::default() }
+}
+
+/// Kafka does not know the isolation level either, and says so for everything.
+fn refuse_all(request: &FetchRequest, version: i16) -> FetchResponse {
+    let code = ErrorCode::UnknownServerError;
+    let named = request.topics.iter().filter(|_| version < 13);
+    let responses = named.map(|topic| FetchableTopicResponse {
+        topic: topic.topic.clone(),
+        topic_id: topic.topic_id,
+        partitions: topic.partitions.iter().map(|p| refused(p.partition, code, Some(Vec::new()))).collect(),
+    });
+    FetchResponse { responses: responses.collect(), ..refuse(code) }
+}
+
+fn is_follower(request: &FetchRequest) -> bool {
+    request.replica_id >= 0 || request.replica_state.replica_id >= 0
+}
+
+/// No partition has a follower in this version, so nobody may read as one.
+fn refuse_follower(broker: &Broker, answer: &mut FetchAnswer) {
+    for part in answer.parts.iter_mut().filter(|part| part.outcome.is_ok()) {
+        let partition = broker.replicas.partition(&part.topic.name(), part.partition);
+        let epoch = partition.map_or(LeaderEpoch::NONE, |partition| partition.leader_epoch());
+        part.outcome = Err(NotNow::NotLeader { leader: Some(broker.id), epoch }.into());
+    }
 }
 
 fn session_ask(broker: &Broker, request: &FetchRequest, version: i16) -> SessionAsk {
@@ -100,9 +131,10 @@ fn fetch_ask(request: &FetchRequest, version: i16, parts: Vec<Asked>) -> FetchAs
         1 => Isolation::ReadCommitted,
         _ => Isolation::ReadUncommitted,
     };
+    let max_wait_ms = if is_follower(request) { 0 } else { request.max_wait_ms.max(0) };
     FetchAsk {
         isolation,
-        max_wait: Duration::from_millis(request.max_wait_ms.max(0) as u64),
+        max_wait: Duration::from_millis(max_wait_ms as u64),
         min_bytes: request.min_bytes,
         max_bytes: request.max_bytes,
         by_topic_id: version >= 13,
@@ -179,13 +211,12 @@ fn partition(
     match part.outcome.and_then(|read| Ok((read, records?))) {
         Ok((read, records)) => data(part.partition, read, records),
         Err(error) => {
-            let mut refused = PartitionData {
-                partition_index: part.partition,
-                error_code: border::replica_code(&error) as i16,
-                high_watermark: -1,
-                records: Some(Bytes::new()),
-                ..PartitionData::default()
-            };
+            let code = border::replica_code(&error);
+            // Kafka names no transactions for what it refused to read, and an empty list for what
+            // it did not look for.
+            let is_unknown =
+                matches!(code, ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId);
+            let mut refused = refused(part.partition, code, is_unknown.then(Vec::new));
             if version >= 16
                 && let Some((leader_id, leader_epoch)) = leaders.of(&error)
             {
@@ -193,6 +224,21 @@ fn partition(
             }
             refused
         }
+    }
+}
+
+fn refused(
+    partition_index: i32,
+    code: ErrorCode,
+    aborted_transactions: Option<Vec<AbortedTransaction>>,
+) -> PartitionData {
+    PartitionData {
+        partition_index,
+        error_code: code as i16,
+        high_watermark: -1,
+        aborted_transactions,
+        records: Some(Bytes::new()),
+        ..PartitionData::default()
     }
 }
 

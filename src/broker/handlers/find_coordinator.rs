@@ -115,7 +115,7 @@ fn batched(key: &StrBytes, found: Result<Place, Nowhere>) -> Coordinator {
             .with_error_message(Some(text(""))),
         Err(nowhere) => coordinator
             .with_error_code(nowhere.code as i16)
-            .with_error_message(Some(message(&nowhere)))
+            .with_error_message(Some(text("")))
             .with_node_id(messages::BrokerId(-1))
             .with_port(-1),
     }

@@ -5,6 +5,7 @@ use crate::broker::Broker;
 use crate::broker::border;
 use crate::broker::shape::{config_resource, text};
 use crate::controller::{AlterConfigs, ConfigEdit, ConfigEdits, ConfigResult};
+use crate::protocol::error::ErrorCode;
 use crate::protocol::messages::incremental_alter_configs_request::AlterConfigsResource;
 use crate::protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use crate::protocol::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
@@ -26,26 +27,38 @@ impl Handler for Api {
         call: &Call<IncrementalAlterConfigsRequest>,
     ) -> IncrementalAlterConfigsResponse {
         let request = &call.request;
+        if request.resources.iter().any(has_unknown_operation) {
+            return refuse(request, ErrorCode::UnknownServerError as i16);
+        }
         let ask = AlterConfigs {
             at: broker.id,
             resources: request.resources.iter().map(read).collect(),
             validate_only: request.validate_only,
         };
-        let responses = match broker.ask_controller(ask, broker.request_timeout_ms()).await {
-            Ok(results) => results.iter().map(shape).collect(),
-            Err(error) => {
-                let code = border::ask_code(&error) as i16;
-                let refuse = |resource: &AlterConfigsResource| {
-                    AlterConfigsResourceResponse::default()
-                        .with_error_code(code)
-                        .with_resource_type(resource.resource_type)
-                        .with_resource_name(resource.resource_name.clone())
-                };
-                request.resources.iter().map(refuse).collect()
+        match broker.ask_controller(ask, broker.request_timeout_ms()).await {
+            Ok(results) => {
+                let responses = results.iter().map(shape).collect();
+                IncrementalAlterConfigsResponse::default().with_responses(responses)
             }
-        };
-        IncrementalAlterConfigsResponse::default().with_responses(responses)
+            Err(error) => refuse(request, border::ask_code(&error) as i16),
+        }
     }
+}
+
+/// Kafka refuses the whole request for one operation that it does not know.
+fn has_unknown_operation(resource: &AlterConfigsResource) -> bool {
+    resource.configs.iter().any(|config| !(0..=3).contains(&config.config_operation))
+}
+
+fn refuse(request: &IncrementalAlterConfigsRequest, code: i16) -> IncrementalAlterConfigsResponse {
+    let responses = request.resources.iter().map(|resource| {
+        AlterConfigsResourceResponse::default()
+            .with_error_code(code)
+            .with_error_message(None)
+            .with_resource_type(resource.resource_type)
+            .with_resource_name(resource.resource_name.clone())
+    });
+    IncrementalAlterConfigsResponse::default().with_responses(responses.collect())
 }
 
 fn read(resource: &AlterConfigsResource) -> ConfigEdits {

@@ -8,6 +8,9 @@ use crate::protocol::error::ErrorCode;
 use crate::protocol::messages::{self, InitProducerIdRequest, InitProducerIdResponse};
 use crate::security::{Access, Operation, Resource};
 
+/// Default of `transaction.max.timeout.ms`, which is not to be set before there are transactions.
+const TRANSACTION_TIMEOUT_MAX_MS: i32 = 900_000;
+
 pub struct Api;
 
 impl Handler for Api {
@@ -26,6 +29,9 @@ impl Handler for Api {
         match &request.transactional_id {
             _ if half_named => refuse(ErrorCode::InvalidRequest),
             Some(id) if id.is_empty() => refuse(ErrorCode::InvalidRequest),
+            Some(_) if !(1..=TRANSACTION_TIMEOUT_MAX_MS).contains(&request.transaction_timeout_ms) => {
+                refuse(ErrorCode::InvalidTransactionTimeout)
+            }
             Some(_) => refuse(ErrorCode::CoordinatorNotAvailable),
             None => match broker.producer_ids.next().await {
                 Ok(id) => InitProducerIdResponse::default()

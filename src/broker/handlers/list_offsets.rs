@@ -29,13 +29,16 @@ impl Handler for Api {
         let (request, version) = (&call.request, call.header.version);
         let twice = named_twice(request);
         let topics = request.topics.iter().map(|topic| {
-            let partitions = topic.partitions.iter().map(|asked| {
+            let mut refused = HashSet::new();
+            let partitions = topic.partitions.iter().filter_map(|asked| {
                 let outcome = if twice.contains(&(&*topic.name, asked.partition_index)) {
+                    // One answer for all mentions, as Kafka has it.
+                    refused.insert(asked.partition_index).then_some(())?;
                     Err(ErrorCode::InvalidRequest)
                 } else {
                     look(broker, &topic.name, asked, request.isolation_level, version)
                 };
-                shape(asked.partition_index, outcome)
+                Some(shape(asked.partition_index, outcome))
             });
             ListOffsetsTopicResponse { name: topic.name.clone(), partitions: partitions.collect() }
         });

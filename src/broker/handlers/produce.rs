@@ -2,6 +2,7 @@
 //! is another (KIP-951), v13 topics by id (KIP-516). It answers in two steps, so that the next
 //! Produce may start while this one awaits its acknowledgement.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,10 +28,11 @@ const ADMIN_CLIENT: &str = "__admin_client";
 
 /// Runs one Produce up to its appends.
 pub async fn serve(broker: &Arc<Broker>, incoming: Incoming) -> Progress {
-    let call = match decode::<ProduceRequest>(incoming) {
+    let mut call = match decode::<ProduceRequest>(incoming) {
         Ok(call) => call,
         Err(reply) => return Progress::Done(reply),
     };
+    keep_last_mentions(&mut call.request);
     if call.request.transactional_id.is_none() && any_transactional(&call.request) {
         let code = ErrorCode::TransactionalIdAuthorizationFailed;
         return Progress::Done(refuse_all(&call, code));
@@ -45,6 +47,22 @@ pub async fn serve(broker: &Arc<Broker>, incoming: Incoming) -> Progress {
             }))
         }
     }
+}
+
+/// A partition named twice counts once, with what was said last, as in Kafka.
+fn keep_last_mentions(request: &mut ProduceRequest) {
+    let parts: usize = request.topic_data.iter().map(|topic| topic.partition_data.len()).sum();
+    if parts < 2 {
+        return;
+    }
+    let mut seen = HashSet::with_capacity(parts);
+    for topic in request.topic_data.iter_mut().rev() {
+        let (name, id) = (topic.name.clone(), topic.topic_id);
+        topic.partition_data.reverse();
+        topic.partition_data.retain(|part| seen.insert((name.clone(), id, part.index)));
+        topic.partition_data.reverse();
+    }
+    request.topic_data.retain(|topic| !topic.partition_data.is_empty());
 }
 
 fn read(broker: &Broker, call: &Call<ProduceRequest>) -> ProduceAsk {
@@ -107,6 +125,7 @@ fn reply(broker: &Broker, call: &Call<ProduceRequest>, outcomes: &[Outcome]) -> 
     let version = call.header.version;
     let mut leaders = Leaders::new(broker, &call.listener.name);
     let mut outcomes = outcomes.iter();
+    let names = |topic: &TopicProduceData| name(broker, topic, version);
     let responses = call.request.topic_data.iter().map(|topic| TopicProduceResponse {
         name: topic.name.clone(),
         topic_id: topic.topic_id,
@@ -114,7 +133,7 @@ fn reply(broker: &Broker, call: &Call<ProduceRequest>, outcomes: &[Outcome]) -> 
             .partition_data
             .iter()
             .zip(&mut outcomes)
-            .map(|(part, outcome)| shape(topic, part.index, outcome, version, &mut leaders))
+            .map(|(part, outcome)| shape(&names(topic), part.index, outcome, version, &mut leaders))
             .collect(),
     });
     let responses = responses.collect();
@@ -128,8 +147,17 @@ fn reply(broker: &Broker, call: &Call<ProduceRequest>, outcomes: &[Outcome]) -> 
     answer(&call.header, &ProduceResponse { responses, throttle_time_ms: 0, node_endpoints })
 }
 
+/// The topic's name for sentences that show it.
+fn name(broker: &Broker, topic: &TopicProduceData, version: i16) -> String {
+    if version < 13 {
+        return topic.name.to_string();
+    }
+    let known = broker.replicas.topic_by_id(TopicId(topic.topic_id));
+    known.map(|topic| topic.name.to_string()).unwrap_or_default()
+}
+
 fn shape(
-    topic: &TopicProduceData,
+    topic: &str,
     index: i32,
     outcome: &Outcome,
     version: i16,
@@ -144,7 +172,7 @@ fn shape(
         ..PartitionProduceResponse::default()
     };
     let Err(error) = &outcome.result else { return shaped };
-    let refusal = border::produce_refusal(error, &format_args!("{}-{index}", topic.name));
+    let refusal = border::produce_refusal(error, &format_args!("{topic}-{index}"));
     shaped.error_code = refusal.code as i16;
     shaped.error_message = refusal.message.map(|message| crate::broker::shape::text(&message));
     let records = refusal.records.into_iter().map(|(batch_index, message)| {

@@ -83,7 +83,7 @@ fn header_rules_of_c103() {
     let too_large = BatchError::TooLarge { size_bytes: good.len(), max_bytes: 80 };
     assert_eq!(check(&good, &small), Err(too_large));
     let unknown_codec = patched(&good, 21, &5_i16.to_be_bytes());
-    assert!(matches!(check(&unknown_codec, &rules()), Err(BatchError::Undecodable(_))));
+    assert!(matches!(check(&unknown_codec, &rules()), Err(BatchError::UnknownCodec(_))));
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub enum Compression {
 
 impl Compression {
     /// # Errors
-    /// [`BatchError::Undecodable`] above 4.
+    /// [`BatchError::UnknownCodec`] above 4.
     pub fn from_id(id: u8) -> Result<Self, BatchError> {
         const ALL: [Compression; 5] = [
             Compression::None,
@@ -40,7 +40,7 @@ impl Compression {
             Compression::Lz4,
             Compression::Zstd,
         ];
-        let unknown = || BatchError::Undecodable(format!("compression type {id} is unknown"));
+        let unknown = || BatchError::UnknownCodec(i16::from(id));
         ALL.get(usize::from(id)).copied().ok_or_else(unknown)
     }
 

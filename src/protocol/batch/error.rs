@@ -28,6 +28,9 @@ pub enum BatchError {
     /// "unknown server error".
     #[error("cannot decode the records: {0}")]
     Undecodable(String),
+    /// A codec number that no version knows. Kafka has no code for this either.
+    #[error("compression type {0} is unknown")]
+    UnknownCodec(i16),
 }
 
 /// See [`BatchError::Unreadable`].

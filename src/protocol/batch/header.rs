@@ -125,7 +125,7 @@ impl BatchHeader {
     }
 
     /// # Errors
-    /// [`BatchError::Undecodable`] for a codec that does not exist.
+    /// [`BatchError::UnknownCodec`] for a codec that does not exist.
     pub fn compression(&self) -> Result<Compression, BatchError> {
         Compression::from_id((self.attributes & 7) as u8)
     }
