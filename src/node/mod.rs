@@ -2,6 +2,7 @@
 //! Lives here: the start and the end of a node. May not live here: protocol or storage logic.
 
 mod error;
+mod gauges;
 mod listeners;
 mod quorum;
 mod settings;
@@ -105,7 +106,10 @@ impl Node {
         env.tasks.spawn_data(replicas.keep_house(intervals(&config)));
         let draining = Arc::new(AtomicBool::new(false));
         let stop = Stop::default();
-        open(taken, &broker, &config, &stop)?;
+        let frames = RequestMemory::new(config.network.queued_max_request_bytes);
+        let publisher = metadata.publisher.clone();
+        gauges::register(&metrics, publisher, frames.clone(), draining.clone());
+        open(taken, &broker, &config, &stop, frames)?;
         let http_address = http_taken.as_ref().map(|(_, address)| address.to_string());
         let http = open_http(http_taken, &env, &metrics, &draining)?;
         let ready_line = ready_line(&broker, &endpoints, http_address, &config);
@@ -297,11 +301,12 @@ fn open(
     broker: &Arc<Broker>,
     config: &BrokerConfig,
     stop: &Stop,
+    frames: RequestMemory,
 ) -> Result<(), NodeError> {
     let shared = Arc::new(net::Shared {
         env: broker.env.clone(),
         limits: settings::connection(config),
-        frames: RequestMemory::new(config.network.queued_max_request_bytes),
+        frames,
         decoded: RequestMemory::new(DECODED_BYTES_MAX),
         metrics: broker.metrics.clone(),
         warn_limits: WarnLimits::default(),

@@ -75,10 +75,6 @@ metrics! {
 
     /// Requests handled.
     counters requests["request", "version"]: "kafka_network_requestmetrics_requests_total";
-    /// Errors in answers, NONE included, as Kafka counts them.
-    counters request_errors["request", "error"]: "kafka_network_requestmetrics_errors_total";
-    /// Time from reading a request to finishing its answer, in microseconds, summed.
-    counters request_time_us["request"]: "ottla_request_time_us_total";
     /// Frames refused before decoding, each closed its connection.
     counter frames_refused: "ottla_frames_refused_total";
     /// Request handlers that panicked, each closed its connection.
@@ -148,14 +144,8 @@ metrics! {
 
     /// Groups on this broker by protocol.
     gauges groups["protocol"]: "kafka_server_groupcoordinatormetrics_group_count";
-    /// Classic groups on this broker by state.
-    gauges classic_groups["state"]: "kafka_server_groupcoordinatormetrics_classic_group_count";
-    /// Committed offsets on this broker.
-    gauge group_offsets: "kafka_coordinator_group_groupmetadatamanager_numoffsets";
     /// Rebalances of classic groups completed.
     counter group_rebalances: "kafka_server_groupcoordinatormetrics_group_completed_rebalance_count";
-    /// Offsets committed.
-    counter offset_commits: "kafka_server_groupcoordinatormetrics_offset_commit_count";
     /// Offsets expired.
     counter offset_expirations: "kafka_server_groupcoordinatormetrics_offset_expiration_count";
 }
