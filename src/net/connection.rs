@@ -406,3 +406,7 @@ fn timer_at(shared: &Shared, at: Instant) -> BoxedTimer {
     let clock = shared.env.clock.clone();
     Box::pin(async move { clock.sleep_until(at).await })
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;
