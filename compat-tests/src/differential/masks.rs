@@ -4,9 +4,11 @@
 //! mask    Metadata.clusterId                    each broker makes its own
 //! sort    Metadata.topics by name               answered in hash order
 //! subset  ApiVersions.apiKeys by apiKey         only keys that Ottla serves are compared
+//! own     ListGroups.groups by groupId          groups of earlier cases end at times of their own
 //! ```
 //! Paths name fields without indexes; `*.port` is a field of every API. A masked field must still have
-//! the same type, nullness and array length. Sorting orders both sides by fields; `subset` drops
+//! the same type, nullness and array length. `own` keeps, of an answer's array, the elements of the case
+//! itself. Sorting orders both sides by fields; `subset` drops
 //! elements of Kafka's array whose key the other side does not have.
 
 use serde_json::Value;
@@ -17,6 +19,7 @@ enum Rule {
     Mask,
     SortBy(String),
     SubsetBy(String),
+    OwnBy(String),
 }
 
 pub struct Masks {
@@ -38,6 +41,21 @@ impl Masks {
             None => row == full,
         };
         self.rows.iter().find(|(_, row)| of(row)).map(|(rule, _)| rule)
+    }
+
+    /// The answer with only the case's own elements in the arrays that an `own` row names.
+    pub fn own(&self, api: &str, case: &str, answer: &Value) -> Value {
+        let mut answer = answer.clone();
+        for (rule, path) in &self.rows {
+            let (Rule::OwnBy(key), Some(field)) = (rule, path.strip_prefix(&format!("{api}.")))
+            else {
+                continue;
+            };
+            if let Some(Value::Array(elements)) = answer.get_mut(field) {
+                elements.retain(|e| e[key].as_str().is_some_and(|name| name.starts_with(case)));
+            }
+        }
+        answer
     }
 
     /// What differs between Kafka's answer and the other broker's, a line each.
@@ -105,7 +123,8 @@ fn row(line: &str) -> Result<(Rule, String), String> {
         Some(&"mask") => (Rule::Mask, 2),
         Some(&"sort") => (Rule::SortBy(key()?), 4),
         Some(&"subset") => (Rule::SubsetBy(key()?), 4),
-        _ => return Err(format!("`{line}`: mask, sort or subset?")),
+        Some(&"own") => (Rule::OwnBy(key()?), 4),
+        _ => return Err(format!("`{line}`: mask, sort, subset or own?")),
     };
     match (words.get(1), words.get(reason_at)) {
         (Some(path), Some(_)) => Ok((rule, path.to_string())),

@@ -62,7 +62,7 @@ fn refuse(broker: &Broker, request: &ApiVersionsRequest, version: i16) -> Option
     if version >= 3 && !named {
         return Some(ErrorCode::InvalidRequest);
     }
-    if request.cluster_id.is_some() && request.node_id < 0 {
+    if request.cluster_id.is_some() != (request.node_id >= 0) {
         return Some(ErrorCode::InvalidRequest);
     }
     let other_cluster =

@@ -39,7 +39,7 @@ impl Handler for Api {
         if request.cursor.as_ref().is_some_and(|cursor| !fits(cursor, request)) {
             return refuse(request, ErrorCode::InvalidRequest);
         }
-        if request.topics.iter().any(|topic| check_topic_name(&topic.name).is_err()) {
+        if request.topics.iter().any(|topic| topic.name.is_empty()) {
             return refuse(request, ErrorCode::UnknownServerError);
         }
         // Kafka shows one partition at least.
@@ -102,7 +102,10 @@ impl Page<'_> {
             .with_topic_authorized_operations(TOPIC_OPERATIONS);
         let Some(topic) = self.image.topic(name) else {
             let is_internal = metadata::is_internal(name);
-            let code = ErrorCode::UnknownTopicOrPartition;
+            let code = match check_topic_name(name) {
+                Ok(()) => ErrorCode::UnknownTopicOrPartition,
+                Err(_) => ErrorCode::InvalidTopicException,
+            };
             let shaped = shaped.with_error_code(code as i16).with_is_internal(is_internal);
             return was_named.then_some(shaped);
         };

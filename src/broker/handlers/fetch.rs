@@ -198,7 +198,11 @@ fn shape(
         port: node.port,
         rack: node.rack,
     });
-    let node_endpoints = node_endpoints.collect();
+    let mut node_endpoints: Vec<NodeEndpoint> = node_endpoints.collect();
+    if is_follower(&call.request) {
+        // Followers know the leaders from the metadata.
+        node_endpoints.clear();
+    }
     FetchResponse { session_id, responses, node_endpoints, ..FetchResponse::default() }
 }
 

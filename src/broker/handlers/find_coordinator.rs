@@ -15,6 +15,7 @@ use crate::security::{Access, Operation, Resource};
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
+const SHARE: i8 = 2;
 
 pub struct Api;
 
@@ -52,7 +53,10 @@ impl Handler for Api {
         }
         let mut coordinators = Vec::with_capacity(request.coordinator_keys.len());
         for key in &request.coordinator_keys {
-            coordinators.push(batched(key, find(broker, call, key).await));
+            let found = find(broker, call, key).await;
+            // Kafka has words only for a kind that it does not know at all.
+            let is_known = matches!(request.key_type, GROUP | TRANSACTION | SHARE);
+            coordinators.push(batched(key, found, is_known));
         }
         FindCoordinatorResponse::default().with_coordinators(coordinators)
     }
@@ -105,7 +109,7 @@ fn old(found: Result<Place, Nowhere>, version: i16) -> FindCoordinatorResponse {
     }
 }
 
-fn batched(key: &StrBytes, found: Result<Place, Nowhere>) -> Coordinator {
+fn batched(key: &StrBytes, found: Result<Place, Nowhere>, is_known: bool) -> Coordinator {
     let coordinator = Coordinator::default().with_key(key.clone());
     match found {
         Ok(place) => coordinator
@@ -115,7 +119,7 @@ fn batched(key: &StrBytes, found: Result<Place, Nowhere>) -> Coordinator {
             .with_error_message(Some(text(""))),
         Err(nowhere) => coordinator
             .with_error_code(nowhere.code as i16)
-            .with_error_message(Some(text("")))
+            .with_error_message(Some(if is_known { text("") } else { message(&nowhere) }))
             .with_node_id(messages::BrokerId(-1))
             .with_port(-1),
     }

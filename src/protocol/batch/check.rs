@@ -83,7 +83,8 @@ impl Rules {
 /// follow it without being a batch. Done for all partitions before the first append.
 ///
 /// # Errors
-/// [`BatchError::Unreadable`], [`BatchError::Invalid`], [`BatchError::ZstdTooEarly`];
+/// [`BatchError::Unreadable`], [`BatchError::Invalid`], [`BatchError::ZstdTooEarly`],
+/// [`BatchError::UnknownCodec`];
 /// [`BatchError::Corrupt`] for a batch too small for its header.
 pub fn shape(bytes: &Bytes, produce_version: i16) -> Result<Bytes, BatchError> {
     let size_bytes = first_size(bytes)?.ok_or(Invalid::NoBatch)?;
@@ -92,7 +93,7 @@ pub fn shape(bytes: &Bytes, produce_version: i16) -> Result<Bytes, BatchError> {
         return Err(Invalid::Magic(magic).into());
     }
     let header = BatchHeader::parse(&bytes[..size_bytes])?;
-    if produce_version < ZSTD_SINCE && header.compression() == Ok(Compression::Zstd) {
+    if produce_version < ZSTD_SINCE && header.compression()? == Compression::Zstd {
         return Err(BatchError::ZstdTooEarly { version: produce_version });
     }
     match first_size(&bytes[size_bytes..]) {
