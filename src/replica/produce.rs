@@ -412,9 +412,7 @@ fn over_segment(fault: &crate::storage::ClientFault) -> bool {
 /// Kafka tells the log start of some refusals only.
 fn refused_batch(error: &BatchError, log_start_offset: Offset) -> Outcome {
     let told = match error {
-        BatchError::TooLarge { .. } | BatchError::Corrupt { .. } | BatchError::UnknownCodec(_) => {
-            NO_OFFSET
-        }
+        BatchError::TooLarge { .. } | BatchError::Corrupt { .. } => NO_OFFSET,
         _ => log_start_offset,
     };
     Outcome::refused(error.clone(), told)
