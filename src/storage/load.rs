@@ -193,9 +193,7 @@ impl Opening {
         for (at, base_offset) in bases.iter().enumerate() {
             let whole = self.scan_segment(log, *base_offset)?;
             let Some(next) = bases.get(at + 1).copied() else { break };
-            let hole = next > log.end_offset;
-            let torn = hole && self.tear_from().is_some_and(|from| log.end_offset >= from);
-            if !whole || torn || next < log.end_offset {
+            if !whole || next < log.end_offset || self.is_torn(log.end_offset, next)? {
                 for later in bases[at + 1..].iter().rev() {
                     log.remove_files(&self.segment(*later))?;
                 }
@@ -216,6 +214,13 @@ impl Opening {
         log.end_offset = next_base_offset;
         log.producers.end_offset = next_base_offset;
         log.write_snapshot()
+    }
+
+    /// Whether the end of the segment before `next` was lost in a crash that left `next` itself.
+    fn is_torn(&self, end_offset: Offset, next: Offset) -> Result<bool, DiskError> {
+        let hole = next > end_offset;
+        let tear = self.tear_from().is_some_and(|from| end_offset >= from);
+        Ok(hole && (tear || self.size_of(&self.segment(next))? == 0))
     }
 
     /// See [`ValidBatches::new`]: what is below the recovery point was durable, so a hole there,

@@ -291,11 +291,14 @@ impl Log {
     }
 
     /// Seals the active segment and begins a new one at the end offset. The snapshot of producers
-    /// at that point is what a later recovery begins with.
+    /// at that point is what a later recovery begins with. An empty active segment stays.
     ///
     /// # Errors
     /// [`DiskError`]; the log is then as it was.
     pub fn roll(&mut self, now_ms: i64) -> Result<(), DiskError> {
+        if self.active.size_bytes == 0 {
+            return Ok(());
+        }
         let shared = self.shared.clone();
         self.active.complete_indexes(&shared.files)?;
         self.write_snapshot()?;

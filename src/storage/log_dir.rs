@@ -194,6 +194,12 @@ impl LogDir {
     pub fn load(&self, loading: &Loading<'_>) -> Result<Loaded, StorageError> {
         let clean = self.take_clean_mark(loading.last_broker_epoch)?;
         let recovery_points = self.read_checkpoint(RECOVERY_POINT)?;
+        // A log that the checkpoint does not name yet is younger than it.
+        let none = (!self.written().contains_key(RECOVERY_POINT)).then_some(None);
+        let recovery_point = |partition: &TopicPartition| {
+            let known = recovery_points.get(partition).copied();
+            known.map(Some).or(none).unwrap_or(Some(0))
+        };
         let start_offsets = self.read_checkpoint(LOG_START)?;
         let high_watermarks = self.read_checkpoint(REPLICATION)?;
         let mut loaded = Loaded { logs: Vec::new(), clean, deleted: Vec::new() };
@@ -214,7 +220,7 @@ impl LogDir {
                 place: Arc::new(Place::new(dir.clone())),
                 config: (loading.config)(&partition),
                 clean,
-                recovery_point: recovery_points.get(&partition).copied(),
+                recovery_point: recovery_point(&partition),
                 start_offset: start_offsets.get(&partition).copied().unwrap_or(0),
                 now_ms: loading.now_ms,
             };

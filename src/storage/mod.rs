@@ -29,7 +29,11 @@ mod view;
 mod walk;
 
 #[cfg(test)]
+mod log_dir_tests;
+#[cfg(test)]
 mod log_tests;
+#[cfg(test)]
+mod model_tests;
 #[cfg(test)]
 mod testing;
 
