@@ -18,7 +18,11 @@ pub struct FlushPlan {
     pub(super) files: Vec<PathBuf>,
     pub(super) renames: Vec<(PathBuf, PathBuf)>,
     pub(super) dirs: Vec<PathBuf>,
-    /// All below it is durable once the plan has run.
+    /// Offsets of the snapshots among the files.
+    pub(super) snapshots: Vec<Offset>,
+    /// All segments below it are wholly durable once the plan has run.
+    pub(super) synced_until: Offset,
+    /// All data below it is durable once the plan has run.
     pub(super) until: Offset,
 }
 

@@ -72,6 +72,8 @@ impl Opening {
         for pair in segments[..=trusted].windows(2) {
             self.trust(&mut log, pair[0].base, pair[1].base, pair[0].indexed)?;
         }
+        let unindexed = segments[..trusted].iter().find(|segment| !segment.indexed);
+        log.unsynced_from = unindexed.map_or(segments[trusted].base, |segment| segment.base);
         if self.clean {
             self.open_active(&mut log, segments[trusted].base)?;
         }
@@ -79,11 +81,11 @@ impl Opening {
             rebuild_epochs(&mut log)?;
         }
         if self.clean {
-            log.recovery_point = log.end_offset;
+            log.durable_until = log.end_offset;
             rebuild_producers(&mut log, self.now_ms)?;
         } else {
             self.scan(&mut log, segments[trusted..].iter().map(|s| s.base).collect())?;
-            log.recovery_point = recovery_point.min(log.end_offset);
+            log.durable_until = recovery_point.min(log.end_offset);
         }
         self.settle_start(&mut log)?;
         Ok(log)
@@ -106,7 +108,8 @@ impl Opening {
             epochs_saved: LeaderEpochs::default(),
             start_offset: base_offset,
             end_offset: base_offset,
-            recovery_point: base_offset,
+            durable_until: base_offset,
+            unsynced_from: base_offset,
             dir_unsynced: !self.clean,
             metadata_unsynced: !self.clean,
             snapshots_unsynced: Vec::new(),

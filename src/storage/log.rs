@@ -85,13 +85,16 @@ pub struct Log {
     pub(super) epochs_saved: LeaderEpochs,
     pub(super) start_offset: Offset,
     pub(super) end_offset: Offset,
-    /// All below it is durable.
-    pub(super) recovery_point: Offset,
+    /// All data below it is durable.
+    pub(super) durable_until: Offset,
+    /// Base offset of the first segment of which not all is durable: data, indexes, and the
+    /// snapshot behind it.
+    pub(super) unsynced_from: Offset,
     /// Files were made or removed since the directory was synced.
     pub(super) dir_unsynced: bool,
     /// `partition.metadata` was never synced.
     pub(super) metadata_unsynced: bool,
-    /// Snapshot files written since the last flush.
+    /// Snapshot files that no flush has made durable yet, ascending.
     pub(super) snapshots_unsynced: Vec<Offset>,
 }
 
@@ -111,9 +114,18 @@ impl Log {
         self.end_offset
     }
 
-    /// All below it is durable.
+    /// All data below it is durable.
+    pub fn durable_until(&self) -> Offset {
+        self.durable_until
+    }
+
+    /// A start after a crash scans the segment that holds it, and all later ones; so it lies inside
+    /// the first segment whose indexes are not durable, though all its data may be. (At its end it
+    /// would lie in the next one as soon as the log rolls.)
     pub fn recovery_point(&self) -> Offset {
-        self.recovery_point
+        let unsynced = self.sealed.iter().find(|s| s.base_offset() >= self.unsynced_from);
+        let next = unsynced.map_or(self.end_offset, |segment| segment.next_base_offset);
+        self.durable_until.min((next - 1).max(self.first_base_offset()))
     }
 
     /// Bytes of all segments.
@@ -355,21 +367,23 @@ impl Log {
     pub fn plan_flush(&mut self, until: Offset) -> Result<FlushPlan, DiskError> {
         let mut plan = FlushPlan { until, ..FlushPlan::default() };
         self.plan_epochs(&mut plan)?;
-        if until <= self.recovery_point && self.snapshots_unsynced.is_empty() {
-            return Ok(plan);
+        let unsynced = |base: Offset| base >= self.unsynced_from && base < until;
+        for segment in self.sealed.iter().filter(|segment| unsynced(segment.base_offset())) {
+            plan.segments.push(segment.file.clone());
+            self.plan_indexes(&segment.file, &mut plan);
+            plan.synced_until = segment.next_base_offset;
         }
-        for segment in self.sealed.iter().filter(|s| s.next_base_offset > self.recovery_point) {
-            if segment.base_offset() < until {
-                plan.segments.push(segment.file.clone());
-                self.plan_indexes(&segment.file, &mut plan);
-            }
-        }
-        if until > self.active.base_offset() && until > self.recovery_point {
+        let active = until > self.active.base_offset() && until > self.durable_until;
+        if active {
             plan.segments.push(self.active.file.clone());
         }
-        let snapshots = std::mem::take(&mut self.snapshots_unsynced);
-        let path = |offset| self.place.segment(offset, Kind::Snapshot);
-        plan.files.extend(snapshots.into_iter().map(path).filter(|p| self.shared.files.exists(p)));
+        if plan.segments.is_empty() && self.snapshots_unsynced.is_empty() {
+            return Ok(plan);
+        }
+        plan.snapshots.clone_from(&self.snapshots_unsynced);
+        let path = |offset: &Offset| self.place.segment(*offset, Kind::Snapshot);
+        let snapshots = plan.snapshots.iter().map(path);
+        plan.files.extend(snapshots.filter(|path| self.shared.files.exists(path)));
         if std::mem::take(&mut self.metadata_unsynced) {
             plan.files.push(self.place.file(PARTITION_METADATA));
         }
@@ -405,9 +419,12 @@ impl Log {
         Ok(())
     }
 
-    /// The plan has run: its end is the recovery point.
+    /// The plan has run. One plan of a log may be under way at a time.
     pub fn flushed(&mut self, plan: &FlushPlan) {
-        self.recovery_point = self.recovery_point.max(plan.until.min(self.end_offset));
+        self.durable_until = self.durable_until.max(plan.until.min(self.end_offset));
+        let synced_until = plan.synced_until.min(self.active.base_offset());
+        self.unsynced_from = self.unsynced_from.max(synced_until);
+        self.snapshots_unsynced.retain(|offset| !plan.snapshots.contains(offset));
     }
 
     /// Makes all that is appended durable, under the lock.

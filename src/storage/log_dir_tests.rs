@@ -151,7 +151,7 @@ fn a_clean_start_reads_the_tail_only_and_scans_nothing() {
     let file = disk.files.open(&damaged, crate::env::OpenMode::ReadWrite).unwrap();
     file.write_all_at(&[&[0xff; 100]], 1_000).unwrap();
     let (_dir, mut log) = disk.reopen(Some(7));
-    assert_eq!((log.end_offset(), log.recovery_point()), (2_000, 2_000));
+    assert_eq!((log.end_offset(), log.durable_until()), (2_000, 2_000));
     // The producer came from the snapshot at the end.
     let retry = log.append(&by_producer(1, 0, 1_999, 1, false), EPOCH, NOW, None).unwrap();
     assert!(retry.duplicate && retry.base_offset == 1_999);

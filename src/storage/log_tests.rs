@@ -182,6 +182,8 @@ fn c024_the_log_start_moves_and_survives_a_restart() {
     assert_eq!(contents(&log, 16).len(), 14);
     assert_eq!(log.epoch_of(16), Some(LeaderEpoch(1)), "that of the record");
     let before = log.segment_count();
+    assert_eq!(log.delete_segments_below(16).unwrap(), 0, "not durable yet");
+    log.flush().unwrap();
     let removed = log.delete_segments_below(16).unwrap();
     assert!(removed >= 1 && log.segment_count() == before - removed);
     assert_eq!((log.start_offset(), contents(&log, 16).len()), (16, 14));
@@ -379,13 +381,13 @@ fn the_recovery_point_moves_only_by_a_flush() {
     let dir = disk.open().unwrap();
     let mut log = disk.create(&dir);
     fill(&mut log, 10);
-    assert_eq!(log.recovery_point(), 0);
+    assert_eq!((log.durable_until(), log.recovery_point()), (0, 0));
     let rolled = log.plan_flush(log.active_base_offset()).unwrap();
     rolled.run(&disk.files).unwrap();
     log.flushed(&rolled);
-    assert_eq!(log.recovery_point(), log.active_base_offset());
+    assert_eq!(log.durable_until(), log.active_base_offset());
     log.flush().unwrap();
-    assert_eq!(log.recovery_point(), 10);
+    assert_eq!((log.durable_until(), log.recovery_point()), (10, 9));
     let syncs = disk.sim.counts().syncs;
     log.flush().unwrap();
     assert_eq!(disk.sim.counts().syncs, syncs, "nothing new, no fsync");

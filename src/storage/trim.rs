@@ -58,15 +58,18 @@ impl Log {
         self.sealed.iter().map(info).collect()
     }
 
-    /// Takes the sealed segments that end at or below `offset` out of the log and removes their
-    /// files; the log start moves up to what is left. Readers that hold one open go on. Returns how
-    /// many were removed.
+    /// Takes the sealed segments that end at or below `offset` and are wholly durable (the snapshot
+    /// behind them too, so that their producers are not forgotten) out of the log
+    /// and removes their files; the log start moves up to what is left. Readers that hold one open
+    /// go on. Returns how many were removed.
     ///
     /// # Errors
     /// [`DiskError`]; a segment whose removal failed is out of the log all the same, and the next
     /// load finds it below the log start.
     pub fn delete_segments_below(&mut self, offset: Offset) -> Result<usize, DiskError> {
-        let count = self.sealed.partition_point(|segment| segment.next_base_offset <= offset);
+        let count = self.sealed.partition_point(|segment| {
+            segment.next_base_offset <= offset && segment.base_offset() < self.unsynced_from
+        });
         if count == 0 {
             return Ok(0);
         }
@@ -83,7 +86,9 @@ impl Log {
     }
 
     /// Cuts the log so that it ends at `offset`, or below where a batch holds it in its middle;
-    /// returns whether anything was cut. Producers and epochs go back with it.
+    /// returns whether anything was cut. Producers and epochs go back with it. The caller writes the
+    /// checkpoints before it appends: a recovery point above the end would let the next start trust
+    /// what is not durable (as Kafka does).
     ///
     /// # Errors
     /// [`DiskError`]; the log may then hold less than before, and must be loaded anew.
@@ -106,10 +111,12 @@ impl Log {
         active
             .truncate(found.map_or(active.size_bytes, |found| found.position), self.end_offset)?;
         self.start_offset = self.start_offset.min(self.end_offset);
-        self.recovery_point = self.recovery_point.min(self.end_offset);
+        self.durable_until = self.durable_until.min(self.end_offset);
+        self.unsynced_from = self.unsynced_from.min(self.active.base_offset());
+        self.snapshots_unsynced.retain(|snapshot| *snapshot <= self.end_offset);
         self.epochs.truncate_from_end(self.end_offset);
-        self.dir_unsynced = true;
         self.remove_snapshots_above(self.end_offset)?;
+        self.sync_dir()?;
         load::rebuild_producers(self, now_ms)?;
         Ok(true)
     }
@@ -124,10 +131,19 @@ impl Log {
         sealed.iter().rev().try_for_each(|segment| self.remove_files(&segment.file))?;
         self.remove_snapshots_above(-1)?;
         self.active = self.begin_segment(offset, now_ms)?;
-        (self.start_offset, self.end_offset, self.recovery_point) = (offset, offset, offset);
+        (self.start_offset, self.end_offset) = (offset, offset);
+        (self.durable_until, self.unsynced_from) = (offset, offset);
+        self.snapshots_unsynced.clear();
         self.epochs.truncate_from_end(offset.min(0));
         self.producers = Producers::at(offset);
-        Ok(())
+        self.sync_dir()
+    }
+
+    /// What was removed must not come back behind what is appended next.
+    fn sync_dir(&mut self) -> Result<(), DiskError> {
+        let dir = self.place.dir();
+        self.dir_unsynced = false;
+        self.shared.files.sync_dir(&dir).at("sync", &dir)
     }
 
     /// The last sealed segment becomes the active one.
