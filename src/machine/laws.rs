@@ -74,13 +74,13 @@ fn read_values(journal: &dyn Journal, from: i64, bytes_max: usize) -> Vec<(i64, 
 
 /// A sum, and people who wait for it to reach something.
 #[derive(Clone, Default)]
-struct Tally {
-    sum: i64,
+pub(crate) struct Tally {
+    pub sum: i64,
     markers: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Added(i64);
+pub(crate) struct Added(pub i64);
 
 impl Record for Added {
     fn encode(&self) -> JournalRecord {
@@ -97,7 +97,7 @@ impl Record for Added {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Ask {
+pub(crate) enum Ask {
     Add(i64),
     /// Says what the sum is; writes nothing.
     Look,
@@ -111,7 +111,7 @@ enum Ask {
 }
 
 #[derive(Default)]
-struct Waiting {
+pub(crate) struct Waiting {
     parked: Vec<Ticket>,
     alarms: Vec<Instant>,
 }

@@ -1,6 +1,7 @@
 //! The way in: takes batches while this node leads, and hands them to Raft in groups.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
@@ -22,6 +23,7 @@ const QUEUED_BYTES_MAX: usize = 64 << 20;
 pub(super) struct Gate {
     inner: Mutex<Inner>,
     leadership: watch::Sender<Leadership>,
+    is_full: Arc<AtomicBool>,
     /// Something to propose, or the end.
     pub work: Notify,
     /// A proposal's fate is unknown: the gate has closed until the log has been looked at again.
@@ -39,10 +41,12 @@ struct Inner {
 }
 
 impl Gate {
-    pub fn new() -> Arc<Self> {
+    /// - `is_full`: the disk has no room; raised and lowered by the log's writer.
+    pub fn new(is_full: Arc<AtomicBool>) -> Arc<Self> {
         Arc::new(Self {
             inner: Mutex::default(),
             leadership: watch::channel(Leadership::default()).0,
+            is_full,
             work: Notify::new(),
             doubt: Notify::new(),
         })
@@ -64,7 +68,7 @@ impl Gate {
         let inner = self.lock();
         if !inner.leadership.leads {
             Err(NotReady::NotLeader)
-        } else if inner.queued_bytes > QUEUED_BYTES_MAX {
+        } else if inner.queued_bytes > QUEUED_BYTES_MAX || self.is_full.load(Ordering::Relaxed) {
             Err(NotReady::Storage)
         } else {
             Ok(())

@@ -22,6 +22,8 @@ mod watch;
 mod writer;
 
 #[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
 mod suite;
 #[cfg(test)]
 mod tests;

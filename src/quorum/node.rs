@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use openraft::{Config, SnapshotPolicy};
 use tokio::sync::watch;
@@ -18,7 +19,7 @@ use super::state::State;
 use super::types::{MemberId, Raft};
 use super::wal;
 use super::watch::{ELECTION_TIMEOUT_MIN, LEASE, Watch};
-use super::writer::{LogFile, Writer, Writes};
+use super::writer::{Full, LogFile, Writer, Writes};
 use crate::common::{BrokerId, Offset};
 use crate::env::{Env, FileLock};
 use crate::machine::{Batch, CommitSink, Journal, JournalError, Leadership, NotReady, ReadEntry};
@@ -87,8 +88,10 @@ impl Quorum {
         restore(&files, &dir, &log, &state)?;
 
         let path = dir.join(wal::FILE_NAME);
-        let on_fatal = config.on_fatal;
-        let file = LogFile::open(files, path.clone(), lock, opened.whole_bytes, on_fatal.clone());
+        let on_fatal = only_once(config.on_fatal);
+        let (full, end) = (Full::new(config.writes), opened.whole_bytes);
+        let is_full = full.is_full.clone();
+        let file = LogFile::open(files, path.clone(), lock, end, full, on_fatal.clone());
         let file = file.map_err(QuorumError::io(&path))?;
         let writer =
             Writer::start(file, config.writes, &env.tasks).map_err(QuorumError::io(&path))?;
@@ -106,7 +109,7 @@ impl Quorum {
         let raft = Raft::new(member, Arc::new(raft_config()), Network, log_store, state_store);
         let raft = raft.await.map_err(|error| engine(error.to_string()))?;
 
-        let gate = Gate::new();
+        let gate = Gate::new(is_full);
         let watch = Watch {
             member,
             raft: raft.clone(),
@@ -158,8 +161,22 @@ impl Quorum {
     }
 }
 
+/// What tests of this room see and do beside the seam.
 #[cfg(test)]
 impl Quorum {
+    /// A log file like ours, but of a node that asked for `vote` and fell before the answer.
+    pub(super) fn log_as_voted(&self, vote: super::types::Vote, member: MemberId) -> Vec<u8> {
+        let mut content = self.log.lock();
+        content.vote = Some(vote);
+        content.to_file(member)
+    }
+
+    /// Proposes whole batches past the gate.
+    pub(super) async fn propose_beside(&self, batches: bytes::Bytes) -> super::types::Applied {
+        let proposed = self.raft.client_write(super::types::Payload(batches)).await;
+        proposed.expect("committed").data
+    }
+
     /// Index of the newest Raft entry.
     pub(super) fn last_index(&self) -> u64 {
         self.log.lock().last().map_or(0, |id| id.index)
@@ -177,6 +194,16 @@ fn take_directory(config: &QuorumConfig, env: &Env) -> Result<FileLock, QuorumEr
     env.files.create_dir_all(dir).map_err(QuorumError::io(dir))?;
     let lock = env.files.lock(&dir.join(LOCK_NAME));
     lock.map_err(|source| QuorumError::InUse { path: dir.clone(), source })
+}
+
+/// A failed write ends the engine as well; the first reason is the one to tell.
+fn only_once(on_fatal: OnFatal) -> OnFatal {
+    let told = AtomicBool::new(false);
+    Arc::new(move |error| {
+        if !told.swap(true, Ordering::Relaxed) {
+            on_fatal(error);
+        }
+    })
 }
 
 /// A literal, since `Config::default` runs a command-line parser.

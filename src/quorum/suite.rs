@@ -12,7 +12,7 @@ use super::state::State;
 use super::tests::{Book, fail_the_test};
 use super::types::{MemberId, StorageError, Types};
 use super::wal::{Content, FILE_NAME};
-use super::writer::{LogFile, Writer, Writes};
+use super::writer::{Full, LogFile, Writer, Writes};
 use crate::env::Files;
 use crate::machine::testing::simulated_env;
 
@@ -32,7 +32,8 @@ impl StoreBuilder<Types, LogStore, StateStore, TempDir> for OnDisk {
         Files::Real.write_atomic(&path, &content).expect("an empty log");
         let lock = Files::Real.lock(&dir.path().join(".lock")).expect("the lock");
         let whole_bytes = content.len() as u64;
-        let file = LogFile::open(Files::Real, path, lock, whole_bytes, fail_the_test());
+        let full = Full::new(Writes::Inline);
+        let file = LogFile::open(Files::Real, path, lock, whole_bytes, full, fail_the_test());
         let file = file.expect("the log");
         let tasks = simulated_env(1).tasks;
         let writer = Writer::start(file, Writes::Inline, &tasks).expect("a writer");

@@ -5,19 +5,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tempfile::TempDir;
 use uuid::Uuid;
 
+use super::batches;
 use super::node::{OnFatal, Quorum, QuorumConfig};
+use super::types::{MemberId, Vote};
 use super::wal::FILE_NAME;
 use super::{QuorumError, Writes};
 use crate::common::{BrokerId, Offset};
 use crate::env::Files;
-use crate::machine::laws::journal_keeps_its_laws;
+use crate::machine::laws::{Ask, Tally, journal_keeps_its_laws};
 use crate::machine::testing::{on_virtual_time, simulated_env};
 use crate::machine::{
     Batch, CommitSink, EntryKind, Journal, JournalError, JournalRecord, NotReady, ReadEntry,
+    Runtime,
 };
 
 /// A sink that keeps what it was told: values in order, and how it got them.
@@ -28,7 +32,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-    fn values(&self) -> Vec<String> {
+    pub(super) fn values(&self) -> Vec<String> {
         self.values.lock().expect("values").iter().map(|(_, value)| value.clone()).collect()
     }
 }
@@ -65,7 +69,7 @@ fn record(value: &str) -> JournalRecord {
     JournalRecord { key: None, value: Some(Bytes::copy_from_slice(value.as_bytes())) }
 }
 
-fn batch(values: &[String]) -> Batch {
+pub(super) fn batch(values: &[String]) -> Batch {
     let records = values.iter().map(|value| record(value)).collect();
     Batch { kind: EntryKind::Plain, records, timestamp_ms: 1_700_000_000_000 }
 }
@@ -74,7 +78,7 @@ pub(super) fn fail_the_test() -> OnFatal {
     Arc::new(|error| panic!("fatal: {error}"))
 }
 
-fn config(dir: &Path) -> QuorumConfig {
+pub(super) fn config(dir: &Path) -> QuorumConfig {
     QuorumConfig {
         dir: dir.to_path_buf(),
         node_id: BrokerId(1),
@@ -86,7 +90,7 @@ fn config(dir: &Path) -> QuorumConfig {
     }
 }
 
-async fn open(config: QuorumConfig) -> Result<(Arc<Quorum>, Arc<Book>), QuorumError> {
+pub(super) async fn open(config: QuorumConfig) -> Result<(Arc<Quorum>, Arc<Book>), QuorumError> {
     let book = Arc::new(Book::default());
     let quorum = Quorum::open(config, simulated_env(1), book.clone()).await?;
     Ok((quorum, book))
@@ -97,7 +101,7 @@ async fn open_in(dir: &Path) -> (Arc<Quorum>, Arc<Book>) {
 }
 
 /// Appends one record after the other without waiting, then waits for all.
-async fn append_all(quorum: &Quorum, values: &[String]) {
+pub(super) async fn append_all(quorum: &Quorum, values: &[String]) {
     let epoch = quorum.leadership().borrow().epoch;
     let mut end = quorum.end_offset();
     for value in values {
@@ -108,11 +112,11 @@ async fn append_all(quorum: &Quorum, values: &[String]) {
     committed.wait_for(|committed| *committed == end).await.expect("committed");
 }
 
-fn numbered(range: std::ops::Range<usize>) -> Vec<String> {
+pub(super) fn numbered(range: std::ops::Range<usize>) -> Vec<String> {
     range.map(|n| format!("value {n}")).collect()
 }
 
-fn with_first(more: &[String]) -> Vec<String> {
+pub(super) fn with_first(more: &[String]) -> Vec<String> {
     [&["first".to_owned(), "second".to_owned()], more].concat()
 }
 
@@ -331,4 +335,64 @@ fn an_empty_append_changes_nothing() {
         append_all(&quorum, &numbered(0..1)).await;
         assert_eq!(quorum.end_offset(), 3);
     });
+}
+
+#[test]
+fn a_vote_that_was_not_confirmed_leads_to_an_election_in_a_new_epoch() {
+    let dir = tempfile::tempdir().expect("a directory");
+    on_virtual_time(async {
+        let (quorum, _) = open_in(dir.path()).await;
+        append_all(&quorum, &numbered(0..3)).await;
+        let member = MemberId { node_id: 1, directory_id: Uuid::from_u128(7) };
+        let file = quorum.log_as_voted(Vote::new(4, member), member);
+        let disk = tempfile::tempdir().expect("a directory");
+        Files::Real.write(&disk.path().join(FILE_NAME), &file).expect("written");
+        let (after, book) = open_in(disk.path()).await;
+        assert_eq!(after.leadership().borrow().epoch, 5);
+        assert_eq!(book.values(), with_first(&numbered(0..3)));
+        append_all(&after, &numbered(3..5)).await;
+        assert_eq!(book.values(), with_first(&numbered(0..5)));
+        assert_eq!(book.installs.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// Somebody else's batch gets in first, as one of an earlier, doubtful proposal would.
+#[test]
+fn a_batch_that_does_not_fit_any_more_does_nothing_and_closes_the_gate_for_a_moment() {
+    let dir = tempfile::tempdir().expect("a directory");
+    on_virtual_time(async {
+        let (quorum, book) = open_in(dir.path()).await;
+        let mut leadership = quorum.leadership();
+        leadership.borrow_and_update();
+        let ahead = quorum.propose_beside(batches::encode(&[record("ahead")], 0, 1, 2));
+        let end = async { quorum.append(1, 2, batch(&["late".into()])) };
+        let (ahead, end) = tokio::join!(ahead, end);
+        assert!(ahead.fitted);
+        leadership.changed().await.expect("told");
+        quorum.leadership().wait_for(|now| now.leads).await.expect("leads again");
+        assert_eq!(book.values(), with_first(&["ahead".into()]));
+        assert_eq!((end, quorum.end_offset()), (Ok(3), 3));
+        append_all(&quorum, &numbered(0..1)).await;
+    });
+}
+
+#[test]
+fn a_machine_over_the_quorum_survives_the_process() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for start in [0, 30] {
+        on_virtual_time(async {
+            let config = QuorumConfig { first: Vec::new(), ..config(dir.path()) };
+            let (quorum, _) = open(config).await.expect("opened");
+            let (env, world) = (simulated_env(1), Arc::new(ArcSwap::from_pointee(1)));
+            let ignore = Box::new(|_, _| {});
+            let runtime =
+                Runtime::new(Tally::default(), quorum.clone(), env.clone(), world, ignore);
+            env.tasks.spawn_control(runtime.run());
+            runtime.until_leading().await.expect("leads");
+            assert_eq!(runtime.read(|tally| tally.sum).await, Ok(start));
+            let (first, second) = (runtime.ask(Ask::Add(10)), runtime.ask(Ask::Add(20)));
+            assert_eq!(second.await.map(|(sum, _)| sum), Ok(start + 30));
+            assert_eq!(first.await.map(|(sum, _)| sum), Ok(start + 10));
+        });
+    }
 }

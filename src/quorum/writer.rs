@@ -1,8 +1,10 @@
 //! The one writer of the log file: a thread with a queue, or inline where time is virtual.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -10,6 +12,8 @@ use super::error::QuorumError;
 use super::frame::Frame;
 use super::node::OnFatal;
 use crate::env::{File, FileLock, Files, OpenMode, Tasks};
+
+const LOOK_FOR_ROOM_EVERY: Duration = Duration::from_millis(100);
 
 /// Where the log's bytes are written and synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +37,24 @@ pub(super) struct LogFile {
     durable: u64,
     state: FileState,
     on_fatal: OnFatal,
+    full: Full,
     /// Keeps other processes out while something may still be written.
     lock: Option<FileLock>,
+}
+
+/// A full disk is not a broken one: what a write left is cut off and the write is made again,
+/// until there is room.
+#[derive(Clone)]
+pub(super) struct Full {
+    pub is_full: Arc<AtomicBool>,
+    /// Whether to wait for room; where writes are inline a full disk is an error like others.
+    waits: bool,
+}
+
+impl Full {
+    pub fn new(writes: Writes) -> Self {
+        Self { is_full: Arc::default(), waits: writes == Writes::OnThread }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +71,13 @@ impl LogFile {
         path: PathBuf,
         lock: FileLock,
         whole_bytes: u64,
+        full: Full,
         on_fatal: OnFatal,
     ) -> io::Result<Self> {
         let file = files.open(&path, OpenMode::ReadWrite)?;
         let (end, durable) = (whole_bytes, whole_bytes);
         let (state, lock) = (FileState::Open, Some(lock));
-        Ok(Self { files, path, file, end, durable, state, on_fatal, lock })
+        Ok(Self { files, path, file, end, durable, state, on_fatal, full, lock })
     }
 
     /// Appends `frames` as one write.
@@ -67,7 +88,10 @@ impl LogFile {
         self.guarded(|log| {
             let mut mark = Vec::with_capacity(17);
             Frame::Mark { durable_bytes: log.durable }.put(&mut mark);
-            log.file.write_all_at(&[&mark, frames], log.end)?;
+            log.once_there_is_room(|log| {
+                let written = log.file.write_all_at(&[&mark, frames], log.end);
+                written.or_else(|error| log.file.set_len(log.end).and(Err(error)))
+            })?;
             log.end += (mark.len() + frames.len()) as u64;
             if sync {
                 log.file.sync_data()?;
@@ -83,7 +107,7 @@ impl LogFile {
     /// As for [`LogFile::append`].
     pub fn replace(&mut self, content: &[u8]) -> io::Result<()> {
         self.guarded(|log| {
-            log.files.write_atomic(&log.path, content)?;
+            log.once_there_is_room(|log| log.files.write_atomic(&log.path, content))?;
             log.file = log.files.open(&log.path, OpenMode::ReadWrite)?;
             log.end = content.len() as u64;
             log.durable = log.end;
@@ -96,7 +120,7 @@ impl LogFile {
     /// # Errors
     /// As for [`LogFile::append`].
     pub fn write_beside(&mut self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.guarded(|log| log.files.write_atomic(path, content))
+        self.guarded(|log| log.once_there_is_room(|log| log.files.write_atomic(path, content)))
     }
 
     /// Marks the file as closed in order and lets others in. Not waited for to be durable: a
@@ -110,6 +134,23 @@ impl LogFile {
         self.state = FileState::Closed;
         self.lock = None;
         closed
+    }
+
+    fn once_there_is_room(&self, mut write: impl FnMut(&Self) -> io::Result<()>) -> io::Result<()> {
+        loop {
+            let written = write(self);
+            let is_full = written.as_ref().is_err_and(|error| {
+                matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+            });
+            let was_full = self.full.is_full.swap(is_full, Ordering::Relaxed);
+            if !is_full || !self.full.waits {
+                return written;
+            }
+            if !was_full {
+                tracing::error!(path = %self.path.display(), "no space for metadata, waiting");
+            }
+            std::thread::park_timeout(LOOK_FOR_ROOM_EVERY);
+        }
     }
 
     fn guarded(&mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
