@@ -377,6 +377,26 @@ fn a_batch_that_does_not_fit_any_more_does_nothing_and_closes_the_gate_for_a_mom
 }
 
 #[test]
+fn a_doubtful_proposal_that_comes_through_late_moves_the_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    on_virtual_time(async {
+        let (quorum, book) = open_in(dir.path()).await;
+        let mut leadership = quorum.leadership();
+        leadership.borrow_and_update();
+        let late = quorum.propose_beside(batches::encode(&[record("late")], 0, 1, 2)).await;
+        assert!(late.fitted);
+        leadership.changed().await.expect("told, so that the machine is loaded again");
+        assert_eq!(quorum.end_offset(), 3);
+        append_all(&quorum, &numbered(0..1)).await;
+        let old_epoch = batches::encode(&[record("of another epoch")], 0, 2, 4);
+        assert!(!quorum.propose_beside(old_epoch).await.fitted);
+        let other_base = batches::encode(&[record("of another state")], 0, 1, 5);
+        assert!(!quorum.propose_beside(other_base).await.fitted);
+        assert_eq!(book.values(), with_first(&["late".into(), "value 0".into()]));
+    });
+}
+
+#[test]
 fn a_machine_over_the_quorum_survives_the_process() {
     let dir = tempfile::tempdir().expect("a directory");
     for start in [0, 30] {

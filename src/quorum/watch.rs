@@ -103,7 +103,9 @@ impl Watch {
             return self.stand_for_election(&standing).await;
         }
         self.campaign = None;
-        if !self.gate.is_open_in(standing.epoch) {
+        // Past its end only a doubtful proposal of before can have been committed.
+        let is_overtaken = *self.state.committed().borrow() > self.gate.end();
+        if is_overtaken || !self.gate.is_open_in(standing.epoch) {
             match self.raft.ensure_linearizable().await {
                 // All that earlier leaders committed is applied, and the sink knows it.
                 Ok(_) => self.gate.open(standing.epoch, *self.state.committed().borrow()),
