@@ -129,7 +129,10 @@ impl Quorum {
             led = leadership.wait_for(|leadership| leadership.leads) => {
                 led.map_err(|error| engine(error.to_string()))?;
             }
-            _ = &mut watching => return Err(engine("it ended at its start".into())),
+            _ = &mut watching => {
+                gate.stop();
+                return Err(engine("it ended at its start".into()));
+            }
         }
         Ok(Arc::new(Self { raft, gate, state, log, writer }))
     }

@@ -291,7 +291,7 @@ fn a_snapshot_takes_the_place_of_the_log_before_it() {
 }
 
 #[test]
-fn a_snapshot_without_its_pointer_is_removed_and_a_missing_one_refused() {
+fn a_missing_snapshot_or_log_is_refused_and_an_orphan_removed() {
     let dir = tempfile::tempdir().expect("a directory");
     on_virtual_time(async {
         let (quorum, _) = open_in(dir.path()).await;
@@ -310,6 +310,11 @@ fn a_snapshot_without_its_pointer_is_removed_and_a_missing_one_refused() {
         Files::Real.remove_file(&disk.path().join(only)).expect("removed");
         let refused = open(config(disk.path())).await.err();
         assert!(matches!(refused, Some(QuorumError::Io { .. })), "{refused:?}");
+
+        let disk = disk_of(dir.path());
+        Files::Real.remove_file(&disk.path().join(FILE_NAME)).expect("removed");
+        let refused = open(config(disk.path())).await.err();
+        assert!(matches!(refused, Some(QuorumError::Damaged { .. })), "{refused:?}");
     });
 }
 

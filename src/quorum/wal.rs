@@ -6,6 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use openraft::EntryPayload;
 
+use super::checkpoint::CheckpointId;
 use super::error::QuorumError;
 use super::frame::{Frame, Scanned, scan};
 use super::types::{LogId, MemberId, Membership, Payload, RaftEntry, SnapshotMeta, Vote, log_id};
@@ -150,6 +151,7 @@ pub(super) fn open(
 ) -> Result<Opened, QuorumError> {
     let path = dir.join(FILE_NAME);
     if !files.exists(&path) {
+        check_is_fresh(files, dir, &path)?;
         let content = fresh(member, address, first);
         return rewritten(files, &path, member, content);
     }
@@ -168,6 +170,20 @@ pub(super) fn open(
     }
     tracing::info!(torn_bytes = file.len() - whole_bytes, "metadata log was not closed in order");
     rewritten(files, &path, member, content)
+}
+
+/// A directory with snapshots is not fresh: its log is missing, and a new one would be another,
+/// empty cluster.
+fn check_is_fresh(files: &Files, dir: &Path, path: &Path) -> Result<(), QuorumError> {
+    let names = files.list(dir).map_err(QuorumError::io(dir))?;
+    match names.iter().find(|entry| CheckpointId::of_file(&entry.name).is_some()) {
+        None => Ok(()),
+        Some(entry) => Err(QuorumError::Damaged {
+            path: path.to_path_buf(),
+            at: 0,
+            reason: format!("the file is missing, but its snapshot `{}` is there", entry.name),
+        }),
+    }
 }
 
 fn rewritten(
