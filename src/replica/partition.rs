@@ -336,7 +336,7 @@ impl State {
     pub fn durable_end(&self, config: &TopicConfig) -> Offset {
         let Some(log) = &self.log else { return self.high_watermark };
         match flushes_each(config) {
-            true => log.recovery_point(),
+            true => log.durable_until(),
             false => log.end_offset(),
         }
     }

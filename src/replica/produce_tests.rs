@@ -160,7 +160,7 @@ async fn a_sealed_segment_is_flushed_without_being_asked_for() {
         node.put(batch(&[&"v".repeat(500)])).await;
     }
     flusher.run_once(&node.env.files, &node.replicas.on_failure());
-    let points = node.partition(0).look(|log| (log.recovery_point(), log.active_base_offset()));
+    let points = node.partition(0).look(|log| (log.durable_until(), log.active_base_offset()));
     assert_eq!(points.unwrap(), (4, 4));
 }
 

@@ -11,6 +11,7 @@ use super::names::Kind;
 use super::producer_state::Producers;
 use super::segment::{ActiveSegment, find};
 use crate::common::Offset;
+use crate::env::OpenMode;
 
 /// A sealed segment, as retention judges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,21 +59,18 @@ impl Log {
         self.sealed.iter().map(info).collect()
     }
 
-    /// Takes the sealed segments that end at or below `offset` and are wholly durable (the snapshot
-    /// behind them too, so that their producers are not forgotten) out of the log
-    /// and removes their files; the log start moves up to what is left. Readers that hold one open
-    /// go on. Returns how many were removed.
+    /// Takes the sealed segments that end at or below `offset` out of the log and removes their
+    /// files; the log start moves up to what is left. Readers that hold one open go on. Returns how
+    /// many were removed. What was not flushed yet costs two fsyncs: the snapshot behind what goes
+    /// must be durable, or a crash would forget the producers.
     ///
     /// # Errors
     /// [`DiskError`]; a segment whose removal failed is out of the log all the same, and the next
     /// load finds it below the log start.
     pub fn delete_segments_below(&mut self, offset: Offset) -> Result<usize, DiskError> {
-        let count = self.sealed.partition_point(|segment| {
-            segment.next_base_offset <= offset && segment.base_offset() < self.unsynced_from
-        });
-        if count == 0 {
-            return Ok(0);
-        }
+        let count = self.sealed.partition_point(|segment| segment.next_base_offset <= offset);
+        let Some(last) = count.checked_sub(1) else { return Ok(0) };
+        self.sync_snapshot(self.sealed[last].next_base_offset)?;
         let gone: Vec<_> = Arc::make_mut(&mut self.sealed).drain(..count).collect();
         let first = self.first_base_offset();
         if self.start_offset < first {
@@ -136,6 +134,18 @@ impl Log {
         self.snapshots_unsynced.clear();
         self.epochs.truncate_from_end(offset.min(0));
         self.producers = Producers::at(offset);
+        self.sync_dir()
+    }
+
+    /// Makes the snapshot at `offset` durable, if no flush has.
+    fn sync_snapshot(&mut self, offset: Offset) -> Result<(), DiskError> {
+        if !self.snapshots_unsynced.contains(&offset) {
+            return Ok(());
+        }
+        let path = self.place.segment(offset, Kind::Snapshot);
+        let file = self.shared.files.open(&path, OpenMode::ReadWrite).at("open", &path)?;
+        file.sync_data().at("sync", &path)?;
+        self.snapshots_unsynced.retain(|unsynced| *unsynced != offset);
         self.sync_dir()
     }
 
