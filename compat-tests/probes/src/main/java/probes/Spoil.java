@@ -39,7 +39,8 @@ public enum Spoil {
     private static final Set<String> OFFSET_FIELDS = Set.of("baseOffset", "highWatermark", "lastStableOffset",
         "logStartOffset", "offset", "timestamp", "committedOffset", "lowWatermark", "endOffset");
     private static final Set<String> NUMBER_FIELDS = Set.of("port", "leaderEpoch", "generationId");
-    private static final Set<String> TEXT_FIELDS = Set.of("clusterId", "host", "groupState", "protocolType", "metadata");
+    private static final Set<String> TEXT_FIELDS = Set.of("clusterId", "host", "groupState", "protocolType",
+        "metadata");
     private static final short LIST_OFFSETS = 2;
 
     private static volatile Set<Spoil> planted = Set.of();
@@ -98,13 +99,18 @@ public enum Spoil {
     private Object told(String name, Object value, short key) {
         boolean isOffset = OFFSET_FIELDS.contains(name) && value instanceof Long;
         return switch (this) {
-            case REFUSALS -> name.equals("errorCode") && !NOT_YET.contains(Errors.forCode((Short) value)) ? (short) 0 : value;
+            case REFUSALS -> name.equals("errorCode") && isRefusal((Short) value) ? (short) 0 : value;
             case OFFSETS -> isOffset && key != LIST_OFFSETS ? (Long) value + 1 : value;
             case LISTED_OFFSETS -> isOffset && key == LIST_OFFSETS ? (Long) value + 1 : value;
             case NUMBERS -> NUMBER_FIELDS.contains(name) && value instanceof Integer ? (Integer) value + 1 : value;
             case TEXTS -> TEXT_FIELDS.contains(name) && value instanceof String ? value + "#" + texts++ : value;
-            case PAYLOAD -> value instanceof BaseRecords ? MemoryRecords.EMPTY : value instanceof byte[] ? new byte[0] : value;
+            case PAYLOAD -> value instanceof BaseRecords ? MemoryRecords.EMPTY
+                : value instanceof byte[] ? new byte[0] : value;
             case ENTRIES, CLOSING -> value;
         };
+    }
+
+    private static boolean isRefusal(short code) {
+        return !NOT_YET.contains(Errors.forCode(code));
     }
 }

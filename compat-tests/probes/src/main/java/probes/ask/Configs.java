@@ -33,7 +33,8 @@ public final class Configs {
     /** @param keys null and none at all both mean every key */
     public static DescribeConfigsResult describe(Wire wire, int version, byte type, String name, List<String> keys)
             throws IOException {
-        var resource = new DescribeConfigsResource().setResourceType(type).setResourceName(name).setConfigurationKeys(keys);
+        var resource = new DescribeConfigsResource().setResourceType(type).setResourceName(name)
+            .setConfigurationKeys(keys);
         DescribeConfigsResponseData answer = wire.call(new DescribeConfigsRequestData().setIncludeSynonyms(true)
             .setIncludeDocumentation(version >= 3).setResources(List.of(resource)), version);
         return answer.results().get(0);
@@ -62,13 +63,15 @@ public final class Configs {
     public static AlterConfigsResource edit(Topic topic, String... config) {
         AlterConfigsResource resource = new AlterConfigsResource().setResourceType(TOPIC).setResourceName(topic.name());
         for (int i = 0; i < config.length; i += 2) {
-            resource.configs().add(new AlterableConfig().setName(config[i]).setValue(config[i + 1]).setConfigOperation(SET));
+            resource.configs().add(new AlterableConfig().setName(config[i]).setValue(config[i + 1])
+                .setConfigOperation(SET));
         }
         return resource;
     }
 
     /** IncrementalAlterConfigs of any number of topics. */
-    public static List<AlterConfigsResourceResponse> alter(Wire wire, AlterConfigsResource... edits) throws IOException {
+    public static List<AlterConfigsResourceResponse> alter(Wire wire, AlterConfigsResource... edits)
+            throws IOException {
         IncrementalAlterConfigsRequestData request = new IncrementalAlterConfigsRequestData();
         for (AlterConfigsResource edit : edits) {
             request.resources().add(edit);
@@ -86,14 +89,15 @@ public final class Configs {
         var resource = new AlterConfigsRequestData.AlterConfigsResource().setResourceType(TOPIC)
             .setResourceName(topic.name());
         for (int i = 0; i < config.length; i += 2) {
-            resource.configs().add(new AlterConfigsRequestData.AlterableConfig().setName(config[i]).setValue(config[i + 1]));
+            resource.configs().add(new AlterConfigsRequestData.AlterableConfig().setName(config[i])
+                .setValue(config[i + 1]));
         }
         return resource;
     }
 
     /** AlterConfigs; error codes in the order of the answer. */
-    public static List<Short> replace(Wire wire, boolean validateOnly, AlterConfigsRequestData.AlterConfigsResource... all)
-            throws IOException {
+    public static List<Short> replace(Wire wire, boolean validateOnly,
+            AlterConfigsRequestData.AlterConfigsResource... all) throws IOException {
         AlterConfigsRequestData request = new AlterConfigsRequestData().setValidateOnly(validateOnly);
         for (var resource : all) {
             request.resources().mustAdd(resource);

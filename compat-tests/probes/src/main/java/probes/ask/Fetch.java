@@ -120,7 +120,8 @@ public final class Fetch {
 
     public static PartitionData first(FetchResponseData answer) {
         if (answer.errorCode() != 0 || answer.responses().isEmpty()) {
-            throw new Wrong("Fetch: " + Errors.forCode(answer.errorCode()) + ", " + answer.responses().size() + " topics");
+            throw new Wrong("Fetch: " + Errors.forCode(answer.errorCode()) + ", " + answer.responses().size()
+                + " topics");
         }
         return answer.responses().get(0).partitions().get(0);
     }

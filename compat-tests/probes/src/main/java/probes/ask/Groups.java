@@ -56,12 +56,14 @@ public final class Groups {
     /** The committed offset of partition 0; -1 when there is none. */
     public static long offset(Wire wire, String group, Topic topic) throws IOException {
         var asked = new OffsetFetchRequestTopic().setName(topic.name()).setPartitionIndexes(List.of(0));
-        OffsetFetchResponseData answer = wire.call(new OffsetFetchRequestData().setGroupId(group).setTopics(List.of(asked)), 7);
+        var request = new OffsetFetchRequestData().setGroupId(group).setTopics(List.of(asked));
+        OffsetFetchResponseData answer = wire.call(request, 7);
         return answer.topics().get(0).partitions().get(0).committedOffset();
     }
 
     /** For partition 0, of a member in a generation. */
-    public static OffsetCommitRequestData commitOf(String group, String member, int generation, Topic topic, long offset) {
+    public static OffsetCommitRequestData commitOf(String group, String member, int generation, Topic topic,
+            long offset) {
         return commitOf(group, topic, 0, offset).setMemberId(member).setGenerationIdOrMemberEpoch(generation);
     }
 

@@ -101,8 +101,8 @@ public final class Topics {
 
     public static MetadataResponseData metadata(Wire wire, int version, boolean autoCreate, String... names)
             throws IOException {
-        List<MetadataRequestTopic> topics = Arrays.stream(names).map(n -> new MetadataRequestTopic().setName(n)).toList();
-        return wire.call(new MetadataRequestData().setTopics(topics).setAllowAutoTopicCreation(autoCreate), version);
+        var topics = Arrays.stream(names).map(name -> new MetadataRequestTopic().setName(name));
+        return wire.call(new MetadataRequestData().setTopics(topics.toList()).setAllowAutoTopicCreation(autoCreate), version);
     }
 
     /** Metadata without topics: the brokers and the cluster. */

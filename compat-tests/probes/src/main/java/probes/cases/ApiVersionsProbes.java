@@ -76,7 +76,8 @@ public final class ApiVersionsProbes {
         }
     }
 
-    @Probe(value = "C035 every advertised version is answered, and the one after it closes", seconds = 60, spoil = Spoil.CLOSING)
+    @Probe(value = "C035 every advertised version is answered, and the one after it closes", seconds = 60,
+        spoil = Spoil.CLOSING)
     static void honest(Check check) throws Exception {
         Topic topic = Topics.create(check.wire(), 1);
         ApiVersionCollection served = served(check.wire());
@@ -140,11 +141,13 @@ public final class ApiVersionsProbes {
         }
     }
 
-    @Probe(value = "C036 client telemetry is served whole or not advertised at all", spoil = {Spoil.REFUSALS, Spoil.CLOSING})
+    @Probe(value = "C036 client telemetry is served whole or not advertised at all",
+        spoil = {Spoil.REFUSALS, Spoil.CLOSING})
     static void telemetry(Check check) throws Exception {
         ApiVersionCollection served = served(check.wire());
         boolean advertised = served.find(TELEMETRY) != null;
-        check.equal("PushTelemetry beside GetTelemetrySubscriptions", advertised, served.find((short) (TELEMETRY + 1)) != null);
+        check.equal("PushTelemetry beside GetTelemetrySubscriptions", advertised,
+            served.find((short) (TELEMETRY + 1)) != null);
         check.note(advertised ? "advertised" : "not advertised");
         Wire wire = check.another();
         wire.send(new GetTelemetrySubscriptionsRequestData().setClientInstanceId(Uuid.ZERO_UUID), 0);
@@ -157,7 +160,8 @@ public final class ApiVersionsProbes {
         Uuid id = first.clientInstanceId();
         check.that("a fresh id", !id.equals(Uuid.ZERO_UUID), id);
         check.that("an interval", first.pushIntervalMs() > 0, first.pushIntervalMs());
-        GetTelemetrySubscriptionsResponseData again = wire.call(new GetTelemetrySubscriptionsRequestData().setClientInstanceId(id), 0);
+        GetTelemetrySubscriptionsResponseData again = wire.call(
+            new GetTelemetrySubscriptionsRequestData().setClientInstanceId(id), 0);
         check.equal("the id for one who has one", Uuid.ZERO_UUID, again.clientInstanceId());
         PushTelemetryResponseData pushed = wire.call(new PushTelemetryRequestData().setClientInstanceId(id)
             .setSubscriptionId(first.subscriptionId() + 1), 0);

@@ -34,7 +34,8 @@ public final class BadInputProbes {
     private BadInputProbes() {
     }
 
-    @Probe(value = "C101 bytes that are not Kafka's and silly frame sizes close the connection alone", spoil = Spoil.CLOSING)
+    @Probe(value = "C101 bytes that are not Kafka's and silly frame sizes close the connection alone",
+        spoil = Spoil.CLOSING)
     static void notKafka(Check check) throws Exception {
         Map<String, byte[]> attacks = new LinkedHashMap<>();
         attacks.put("HTTP", Batch.bytes("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));

@@ -13,7 +13,8 @@ public final class ClusterProbes {
     private ClusterProbes() {
     }
 
-    @Probe(value = "C038 the cluster id is the same in Metadata of every version and in DescribeCluster", spoil = Spoil.TEXTS)
+    @Probe(value = "C038 the cluster id is the same in Metadata of every version and in DescribeCluster",
+        spoil = Spoil.TEXTS)
     static void sameId(Check check) throws Exception {
         String id = clusterId(check, check.wire());
         for (int version = 3; version <= 13; version++) {

@@ -66,7 +66,8 @@ public final class CommitProbes {
         check.code("Stable: commit without a member", outsider, UNKNOWN_MEMBER_ID);
         check.code("an old generation: heartbeat", member.heartbeat(member.id(), generation - 1), ILLEGAL_GENERATION);
         check.code("an old generation: commit", commit(member, member.id(), generation - 1, topic), ILLEGAL_GENERATION);
-        check.code("a later generation: commit", commit(member, member.id(), generation + 1, topic), ILLEGAL_GENERATION);
+        check.code("a later generation: commit", commit(member, member.id(), generation + 1, topic),
+            ILLEGAL_GENERATION);
         check.code("an unknown member: heartbeat", member.heartbeat("x", generation), UNKNOWN_MEMBER_ID);
         check.code("an unknown member: commit", commit(member, "x", generation, topic), UNKNOWN_MEMBER_ID);
     }
@@ -84,20 +85,23 @@ public final class CommitProbes {
         Groups.commit(wire, Groups.commitOf(group, topic, 0, 5));
         for (int version = 1; version <= 7; version++) {
             for (String asked : List.of(group, Waiting.fresh("never"))) {
-                OffsetFetchResponseData answer = wire.call(new OffsetFetchRequestData().setGroupId(asked).setTopics(List.of(
+                var request = new OffsetFetchRequestData().setGroupId(asked).setTopics(List.of(
                     new OffsetFetchRequestTopic().setName(topic.name()).setPartitionIndexes(List.of(0, 1)),
-                    new OffsetFetchRequestTopic().setName(ghost).setPartitionIndexes(List.of(7)))), version);
+                    new OffsetFetchRequestTopic().setName(ghost).setPartitionIndexes(List.of(7))));
+                OffsetFetchResponseData answer = wire.call(request, version);
                 Map<String, String> told = new TreeMap<>();
                 answer.topics().forEach(t -> t.partitions().forEach(p -> told.put(t.name() + "-" + p.partitionIndex(),
                     p.committedOffset() + "/" + p.committedLeaderEpoch() + "/" + p.metadata() + "/" + p.errorCode())));
                 String first = asked.equals(group) ? "5/-1//0" : "-1/-1//0";
-                var want = Map.of(topic.name() + "-0", first, topic.name() + "-1", "-1/-1//0", ghost + "-7", "-1/-1//0");
+                var want = Map.of(topic.name() + "-0", first, topic.name() + "-1", "-1/-1//0", ghost + "-7",
+                    "-1/-1//0");
                 check.equal("v" + version + " (offset/epoch/metadata/code)", want, told);
                 check.code("v" + version, version >= 2 ? answer.errorCode() : 0, NONE);
             }
         }
         OffsetFetchResponseData all = wire.call(new OffsetFetchRequestData().setGroupId(group).setTopics(null), 2);
-        check.equal("entries when no topic is named", 1, all.topics().stream().mapToInt(t -> t.partitions().size()).sum());
+        check.equal("entries when no topic is named", 1,
+            all.topics().stream().mapToInt(t -> t.partitions().size()).sum());
         severalGroups(check, topic, group);
     }
 
@@ -105,7 +109,9 @@ public final class CommitProbes {
         List<String> names = List.of(Waiting.fresh("never"), group, Waiting.fresh("never"));
         var asked = new OffsetFetchRequestTopics().setName(topic.name()).setPartitionIndexes(List.of(0));
         OffsetFetchRequestData request = new OffsetFetchRequestData();
-        names.forEach(name -> request.groups().add(new OffsetFetchRequestGroup().setGroupId(name).setTopics(List.of(asked))));
+        for (String name : names) {
+            request.groups().add(new OffsetFetchRequestGroup().setGroupId(name).setTopics(List.of(asked)));
+        }
         OffsetFetchResponseData answer = check.wire().call(request, 8);
         Map<String, Long> told = new TreeMap<>();
         answer.groups().forEach(g -> told.put(g.groupId(), g.topics().get(0).partitions().get(0).committedOffset()));
@@ -125,12 +131,15 @@ public final class CommitProbes {
             request.topics().add(Groups.commitOf(group, ghost, 0, 5).topics().get(0));
             OffsetCommitResponseData answer = wire.call(request, version);
             Map<String, Short> told = new TreeMap<>();
-            answer.topics().forEach(t -> t.partitions().forEach(p -> told.put(t.name() + "-" + p.partitionIndex(), p.errorCode())));
-            check.equal("v" + version, Map.of(topic.name() + "-0", 0, topic.name() + "-9", 3, ghost.name() + "-0", 3), told);
+            answer.topics().forEach(t -> t.partitions().forEach(p ->
+                told.put(t.name() + "-" + p.partitionIndex(), p.errorCode())));
+            check.equal("v" + version, Map.of(topic.name() + "-0", 0, topic.name() + "-9", 3, ghost.name() + "-0", 3),
+                told);
         }
         check.equal("stored", 5, Groups.offset(wire, group, topic));
         check.equal("state of a group that nobody joined", "Empty", Groups.describe(wire, group).groupState());
-        check.code("backwards", Groups.commit(wire, Groups.commitOf(group, topic, 0, 2).setRetentionTimeMs(-1), 2), NONE);
+        check.code("backwards", Groups.commit(wire, Groups.commitOf(group, topic, 0, 2).setRetentionTimeMs(-1), 2),
+            NONE);
         Thread.sleep(2_500); // expired offsets are looked for each second, see broker.properties
         check.equal("with the default retention, later", 2, Groups.offset(wire, group, topic));
         check.code("offset -1", Groups.commit(wire, Groups.commitOf(group, topic, 0, -1)), NONE);

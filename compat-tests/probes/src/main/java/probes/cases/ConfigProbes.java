@@ -103,20 +103,26 @@ public final class ConfigProbes {
         check.equal("one key", List.of("retention.ms"), one.stream().map(c -> c.name()).toList());
         var none = Configs.describe(wire, 4, Configs.TOPIC, topic.name(), List.of("no.such")).configs();
         check.equal("an unknown key", 0, none.size());
-        check.code("an unknown topic", Configs.describe(wire, Configs.TOPIC, Topics.ghost().name()).errorCode(), UNKNOWN_TOPIC_OR_PARTITION);
-        check.code("an illegal name", Configs.describe(wire, Configs.TOPIC, "bad name").errorCode(), INVALID_TOPIC_EXCEPTION);
+        check.code("an unknown topic", Configs.describe(wire, Configs.TOPIC, Topics.ghost().name()).errorCode(),
+            UNKNOWN_TOPIC_OR_PARTITION);
+        check.code("an illegal name", Configs.describe(wire, Configs.TOPIC, "bad name").errorCode(),
+            INVALID_TOPIC_EXCEPTION);
         check.code("another broker", Configs.describe(wire, Configs.BROKER, "99999").errorCode(), INVALID_REQUEST);
     }
 
     @Probe("C082 AlterConfigs resets the keys it does not name")
     static void replace(Check check) throws Exception {
         Wire wire = check.wire();
-        Topic topic = Topics.create(wire, 1, "retention.ms", "1111", "max.message.bytes", "2222", "cleanup.policy", "compact");
-        check.equal("only validated", List.of(0), Configs.replace(wire, true, Configs.whole(topic, "max.message.bytes", "9")));
+        Topic topic = Topics.create(wire, 1, "retention.ms", "1111", "max.message.bytes", "2222", "cleanup.policy",
+            "compact");
+        check.equal("only validated", List.of(0),
+            Configs.replace(wire, true, Configs.whole(topic, "max.message.bytes", "9")));
         check.equal("max.message.bytes after that", "2222", value(wire, topic, "max.message.bytes"));
-        check.equal("max.message.bytes alone", List.of(0), Configs.replace(wire, false, Configs.whole(topic, "max.message.bytes", "3333")));
+        check.equal("max.message.bytes alone", List.of(0),
+            Configs.replace(wire, false, Configs.whole(topic, "max.message.bytes", "3333")));
         check.equal("max.message.bytes", "3333", value(wire, topic, "max.message.bytes"));
-        check.equal("source of retention.ms", Configs.FROM_DEFAULT, Configs.of(wire, topic, "retention.ms").configSource());
+        check.equal("source of retention.ms", Configs.FROM_DEFAULT,
+            Configs.of(wire, topic, "retention.ms").configSource());
         check.equal("cleanup.policy", "delete", value(wire, topic, "cleanup.policy"));
         var same = Configs.whole(topic, "retention.ms", "1");
         try {
@@ -126,7 +132,8 @@ public final class ConfigProbes {
             check.note("the same topic twice is not answered"); // so Kafka 4.4.0
         }
         check.equal("after that", "3333", value(wire, topic, "max.message.bytes"));
-        check.code("an unknown key", Configs.replace(wire, false, Configs.whole(topic, "foo.bar", "1")).get(0), INVALID_CONFIG);
+        check.code("an unknown key", Configs.replace(wire, false, Configs.whole(topic, "foo.bar", "1")).get(0),
+            INVALID_CONFIG);
     }
 
     @Probe("C082 IncrementalAlterConfigs edits the keys it names, a topic wholly or not at all")
@@ -136,16 +143,21 @@ public final class ConfigProbes {
         Topic other = Topics.create(wire, 1);
         check.code("retention.ms alone", Configs.alter(wire, topic, "retention.ms", "4444"), NONE);
         check.equal("max.message.bytes", "3333", value(wire, topic, "max.message.bytes"));
-        check.code("a good and a bad key", Configs.alter(wire, topic, "retention.ms", "5555", "segment.bytes", "x"), INVALID_CONFIG);
+        check.code("a good and a bad key", Configs.alter(wire, topic, "retention.ms", "5555", "segment.bytes", "x"),
+            INVALID_CONFIG);
         check.equal("retention.ms after that", "4444", value(wire, topic, "retention.ms"));
-        check.code("the same key twice", Configs.alter(wire, topic, "retention.ms", "1", "retention.ms", "2"), INVALID_REQUEST);
-        var both = Configs.alter(wire, Configs.edit(topic, "retention.ms", "bad"), Configs.edit(other, "retention.ms", "6666"));
+        check.code("the same key twice", Configs.alter(wire, topic, "retention.ms", "1", "retention.ms", "2"),
+            INVALID_REQUEST);
+        var both = Configs.alter(wire, Configs.edit(topic, "retention.ms", "bad"),
+            Configs.edit(other, "retention.ms", "6666"));
         Map<String, Short> codes = new HashMap<>();
         both.forEach(result -> codes.put(result.resourceName(), result.errorCode()));
         check.code("a bad topic", codes.get(topic.name()), INVALID_CONFIG);
         check.code("a good one beside it", codes.get(other.name()), NONE);
-        var twice = Configs.alter(wire, Configs.edit(other, "retention.ms", "7"), Configs.edit(other, "retention.ms", "7"));
-        check.that("the same topic twice", twice.stream().allMatch(r -> r.errorCode() == INVALID_REQUEST.code()), twice);
+        var twice = Configs.alter(wire, Configs.edit(other, "retention.ms", "7"),
+            Configs.edit(other, "retention.ms", "7"));
+        check.that("the same topic twice", twice.stream().allMatch(r -> r.errorCode() == INVALID_REQUEST.code()),
+            twice);
         check.equal("retention.ms of the good one", "6666", value(wire, other, "retention.ms"));
     }
 

@@ -76,7 +76,8 @@ public final class ConnectionProbes {
         check.between("ms of what stands behind the Fetch", 3_900, 8_000, Waiting.now() - start);
     }
 
-    @Probe(value = "C105 an idle connection is closed in order at its limit, a busy one is not", seconds = 150, spoil = Spoil.CLOSING)
+    @Probe(value = "C105 an idle connection is closed in order at its limit, a busy one is not", seconds = 150,
+        spoil = Spoil.CLOSING)
     static void idle(Check check) throws Exception {
         Outside.Spawned spawned = check.closing(check.outside.spawn("connections.max.idle.ms=" + IDLE_MS,
             "auto.create.topics.enable=false"));

@@ -36,11 +36,15 @@ public final class EpochProbes {
         for (int version = 2; version <= 4; version++) {
             for (int replica : version < 3 ? new int[]{DEBUGGER} : new int[]{CONSUMER, DEBUGGER}) {
                 String what = "v" + version + ", replica " + replica + " (code:epoch:end), ";
-                check.equal(what + "current", "0:" + epoch + ":10", end(wire, version, topic, replica, NO_FENCING, epoch));
+                check.equal(what + "current", "0:" + epoch + ":10",
+                    end(wire, version, topic, replica, NO_FENCING, epoch));
                 check.equal(what + "later", "0:-1:-1", end(wire, version, topic, replica, NO_FENCING, epoch + 3));
-                check.equal(what + "rightly fenced", "0:" + epoch + ":10", end(wire, version, topic, replica, epoch, epoch));
-                check.equal(what + "ahead of the broker", "75:-1:-1", end(wire, version, topic, replica, epoch + 1, epoch));
-                check.equal(what + "unknown topic", "3:-1:-1", end(wire, version, Topics.ghost(), replica, NO_FENCING, 0));
+                check.equal(what + "rightly fenced", "0:" + epoch + ":10",
+                    end(wire, version, topic, replica, epoch, epoch));
+                check.equal(what + "ahead of the broker", "75:-1:-1",
+                    end(wire, version, topic, replica, epoch + 1, epoch));
+                check.equal(what + "unknown topic", "3:-1:-1",
+                    end(wire, version, Topics.ghost(), replica, NO_FENCING, 0));
             }
         }
         short ahead = Fetch.from(topic, 0).leaderEpoch(epoch + 1).one(wire).errorCode();

@@ -36,7 +36,8 @@ public final class FetchProbes {
                     var found = Fetch.byPartition(Fetch.nothing().and(topic, first, 0).and(topic, 1 - first, 0)
                         .version(version).atMost(limit).ask(check.wire()));
                     var batches = Fetch.batches(found.get(first));
-                    boolean whole = batches.size() == 1 && batches.get(0).sizeInBytes() > LARGE && batches.get(0).isValid();
+                    boolean whole = batches.size() == 1 && batches.get(0).sizeInBytes() > LARGE
+                        && batches.get(0).isValid();
                     check.that(what + "a whole batch", whole, batches);
                     check.equal(what + "batches of the other", 0, Fetch.batches(found.get(1 - first)).size());
                 }
@@ -58,14 +59,16 @@ public final class FetchProbes {
             PartitionData atEnd = Fetch.from(topic, 8).version(version).one(wire);
             check.equal("v" + version + " at the end" + order, "0/8/8/5", told(atEnd));
             check.equal("v" + version + " bytes", 0, atEnd.records() == null ? 0 : atEnd.records().sizeInBytes());
-            check.equal("v" + version + " beyond" + order, "1/-1/-1/-1", told(Fetch.from(topic, 99).version(version).one(wire)));
+            check.equal("v" + version + " beyond" + order, "1/-1/-1/-1",
+                told(Fetch.from(topic, 99).version(version).one(wire)));
             PartitionData unknown = Fetch.from(Topics.ghost(), 0).version(version).one(wire);
             check.equal("v" + version + " unknown topic" + order, "3/-1/-1/-1", told(unknown));
         }
     }
 
     private static String told(PartitionData found) {
-        return found.errorCode() + "/" + found.highWatermark() + "/" + found.lastStableOffset() + "/" + found.logStartOffset();
+        return found.errorCode() + "/" + found.highWatermark() + "/" + found.lastStableOffset()
+            + "/" + found.logStartOffset();
     }
 
     @Probe(value = "C014 a Fetch waits for min.bytes up to max.wait, within a session too", spoil = Spoil.PAYLOAD)

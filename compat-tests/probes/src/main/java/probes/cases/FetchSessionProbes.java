@@ -36,7 +36,8 @@ public final class FetchSessionProbes {
         int id = opened.sessionId();
         check.that("session id at (0, 0)", id != 0, id);
         check.equal("partitions of the first answer", 2, Fetch.byPartition(opened).size());
-        check.code("an unknown id", Fetch.from(topic, 0).session(id ^ 0x55, 1).ask(wire).errorCode(), FETCH_SESSION_ID_NOT_FOUND);
+        check.code("an unknown id", Fetch.from(topic, 0).session(id ^ 0x55, 1).ask(wire).errorCode(),
+            FETCH_SESSION_ID_NOT_FOUND);
         check.code("a wrong epoch", Fetch.nothing().session(id, 5).ask(wire).errorCode(), INVALID_FETCH_SESSION_EPOCH);
         check.equal("idle partitions told", 0, told(Fetch.nothing().session(id, 1), wire).size());
         Topics.trim(check.wire(), topic, 2);
@@ -71,7 +72,8 @@ public final class FetchSessionProbes {
             }
             others.add(opened.sessionId());
             if (i % 50 == 0) {
-                check.code("the used one after " + i, Fetch.nothing().session(used, epoch++).ask(wire).errorCode(), NONE);
+                check.code("the used one after " + i, Fetch.nothing().session(used, epoch++).ask(wire).errorCode(),
+                    NONE);
             }
         }
         check.note(others.stream().filter(id -> id == 0).count() + " of " + MANY + " got no session");

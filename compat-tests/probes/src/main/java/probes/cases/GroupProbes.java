@@ -48,7 +48,8 @@ public final class GroupProbes {
         check.equal("generations", "2, 2", first.generation() + ", " + second.generation());
         Member.syncAll(first, second);
         long start = Waiting.now();
-        check.that("the first keeps silent: the second rebalances", second.seesRebalance(2 * SESSION_MS), "no rebalance");
+        check.that("the first keeps silent: the second rebalances", second.seesRebalance(2 * SESSION_MS),
+            "no rebalance");
         check.between("ms until then", SESSION_MS - 1_500, SESSION_MS + 5_000, Waiting.now() - start);
         check.code("the second joins again", second.join(0), NONE);
         check.equal("members", 1, second.membersTold());
@@ -75,6 +76,7 @@ public final class GroupProbes {
         Member.form(new Member(check, stable, 30_000));
         Member leaves = new Member(check, empty, 30_000);
         Member.form(leaves);
+        leaves.commit(topic, 1); // a group with nothing at all is soon forgotten
         leaves.leave();
         Groups.commit(wire, Groups.commitOf(offsets, topic, 0, 1));
         for (int version = 0; version <= 6; version++) {
@@ -104,11 +106,14 @@ public final class GroupProbes {
     }
 
     private static String told(DescribedGroup group) {
-        return group.groupState() + "/" + group.protocolType() + "/" + group.protocolData() + "/" + group.members().size();
+        return group.groupState() + "/" + group.protocolType() + "/" + group.protocolData() + "/"
+            + group.members().size();
     }
 
-    private static List<String> list(Wire wire, String prefix, List<String> states, List<String> types) throws Exception {
-        ListGroupsResponseData answer = wire.call(new ListGroupsRequestData().setStatesFilter(states).setTypesFilter(types), 5);
+    private static List<String> list(Wire wire, String prefix, List<String> states, List<String> types)
+            throws Exception {
+        var request = new ListGroupsRequestData().setStatesFilter(states).setTypesFilter(types);
+        ListGroupsResponseData answer = wire.call(request, 5);
         return answer.groups().stream().map(g -> g.groupId()).filter(id -> id.startsWith(prefix)).sorted().toList();
     }
 }

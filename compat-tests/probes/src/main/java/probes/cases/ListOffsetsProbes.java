@@ -39,7 +39,8 @@ public final class ListOffsetsProbes {
                 for (int version : new int[]{1, 7}) {
                     var found = Offsets.list(wire, version, sorted, 0, base + target);
                     check.equal(codec + " v" + version + ", offset of " + target, offset, found.offset());
-                    check.equal(codec + " v" + version + ", timestamp of " + target, 2 * offset + 2, found.timestamp() - base);
+                    check.equal(codec + " v" + version + ", timestamp of " + target, 2 * offset + 2,
+                        found.timestamp() - base);
                 }
             }
             Topic unsorted = Topics.create(wire, 1);

@@ -29,7 +29,8 @@ public final class ListenerProbes {
         }
     }
 
-    @Probe(value = "C030 addresses told are those that the listener in use advertises", seconds = 150, spoil = Spoil.NUMBERS)
+    @Probe(value = "C030 addresses told are those that the listener in use advertises", seconds = 150,
+        spoil = Spoil.NUMBERS)
     static void ownListener(Check check) throws Exception {
         int inside = freePort();
         int outside = freePort();
@@ -58,7 +59,8 @@ public final class ListenerProbes {
         check.equal("FindCoordinator v4", address, coordinator.host() + ":" + coordinator.port());
     }
 
-    @Probe(value = "C030 a broker that is to advertise 0.0.0.0 says so and does not start", seconds = 150, spoil = Spoil.CLOSING)
+    @Probe(value = "C030 a broker that is to advertise 0.0.0.0 says so and does not start", seconds = 150,
+        spoil = Spoil.CLOSING)
     static void everywhere(Check check) throws Exception {
         int port = freePort();
         String said = check.outside.refusal("listeners=PLAINTEXT://127.0.0.1:" + port,

@@ -43,14 +43,16 @@ public final class MetadataProbes {
             String v = "v" + version + " ";
             var everything = new MetadataRequestData().setTopics(version == 0 ? List.of() : null);
             MetadataResponseData all = check.wire().call(everything, version);
-            check.that(v + "all: has the topic", all.topics().find(topic.name()) != null, all.topics().size() + " topics");
+            boolean has = all.topics().find(topic.name()) != null;
+            check.that(v + "all: has the topic", has, all.topics().size() + " topics");
             if (version > 0) {
                 noTopics(check, version);
             }
             // The first versions create what they name.
             boolean create = version < 4;
             if (!create) {
-                check.code(v + "unknown name", only(check, version, false, Topics.ghost().name()), UNKNOWN_TOPIC_OR_PARTITION);
+                check.code(v + "unknown name", only(check, version, false, Topics.ghost().name()),
+                    UNKNOWN_TOPIC_OR_PARTITION);
             }
             check.code(v + "illegal name", only(check, version, create, "bad name!"), INVALID_TOPIC_EXCEPTION);
             MetadataResponseData twice = Topics.metadata(check.wire(), version, create, topic.name(), topic.name());
@@ -88,10 +90,12 @@ public final class MetadataProbes {
             Topic topic = new Topic(name, created.topicId());
             for (int partition = 0; partition < 3; partition++) {
                 var stored = Produce.ask(wire, topic, partition, Batch.of("v"));
-                check.that("Produce", window.contains(Errors.forCode(stored.errorCode())), Errors.forCode(stored.errorCode()));
+                check.that("Produce", window.contains(Errors.forCode(stored.errorCode())),
+                    Errors.forCode(stored.errorCode()));
                 counts.merge("Produce " + Errors.forCode(stored.errorCode()), 1, Integer::sum);
                 var end = Offsets.list(wire, 5, topic, partition, Offsets.LATEST);
-                check.that("ListOffsets", window.contains(Errors.forCode(end.errorCode())), Errors.forCode(end.errorCode()));
+                check.that("ListOffsets", window.contains(Errors.forCode(end.errorCode())),
+                    Errors.forCode(end.errorCode()));
                 if (stored.errorCode() == 0 && end.errorCode() == 0) {
                     check.equal("first offset and log end", "0, 1", stored.baseOffset() + ", " + end.offset());
                 }
@@ -115,12 +119,14 @@ public final class MetadataProbes {
             }));
         }
         for (Future<Short> answer : answers) {
-            check.code("first answer", answer.get(), Errors.NONE, UNKNOWN_TOPIC_OR_PARTITION, Errors.LEADER_NOT_AVAILABLE);
+            check.code("first answer", answer.get(), Errors.NONE, UNKNOWN_TOPIC_OR_PARTITION,
+                Errors.LEADER_NOT_AVAILABLE);
         }
         clients.shutdown();
         Wire wire = check.wire();
         check.that("created", Waiting.until(10_000, () -> Topics.find(wire, name).errorCode() == 0), "not");
-        check.equal("partitions", Configs.ofBroker(wire, "num.partitions"), Topics.find(wire, name).partitions().size());
+        check.equal("partitions", Configs.ofBroker(wire, "num.partitions"),
+            Topics.find(wire, name).partitions().size());
         long named = Topics.names(wire).stream().filter(name::equals).count();
         check.equal("topics of that name", 1, named);
     }

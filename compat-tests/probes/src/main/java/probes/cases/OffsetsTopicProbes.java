@@ -61,7 +61,8 @@ public final class OffsetsTopicProbes {
         check.code("DeleteGroups", deleted.results().iterator().next().errorCode(), NONE);
         boolean gone = Waiting.until(5_000, () -> newest(wire, offsets, partition, group, topic).value() == null);
         check.that("a tombstone", gone, "none");
-        check.code("Produce", Produce.ask(wire, offsets, partition, new Batch().record(Waiting.now(), "k", "v")).errorCode(),
+        check.code("Produce",
+            Produce.ask(wire, offsets, partition, new Batch().record(Waiting.now(), "k", "v")).errorCode(),
             INVALID_TOPIC_EXCEPTION);
         check.code("DeleteRecords", Topics.trim(wire, offsets, partition, 0), INVALID_TOPIC_EXCEPTION);
     }

@@ -43,23 +43,30 @@ public final class PartitionProbes {
         check.code("2 to 2", codes.get(same.name()), INVALID_PARTITIONS);
         check.code("an unknown topic", codes.get(ghost), UNKNOWN_TOPIC_OR_PARTITION);
         for (int added : new int[]{3, 4}) {
-            boolean stored = Waiting.until(5_000, () -> Produce.ask(wire, topic, added, Batch.of("new")).errorCode() == 0);
+            boolean stored = Waiting.until(5_000,
+                () -> Produce.ask(wire, topic, added, Batch.of("new")).errorCode() == 0);
             check.that("Produce to partition " + added, stored, "refused");
         }
         check.equal("old data", List.of("old"), Fetch.values(Fetch.all(wire, topic, 0)));
         check.code("5 to 2", ask(check, false, to(topic.name(), 2)).get(topic.name()), INVALID_PARTITIONS);
-        check.code("5 to 8 with one assignment", ask(check, false, to(topic.name(), 8, 1)).get(topic.name()), INVALID_REPLICA_ASSIGNMENT);
-        check.code("5 to 6 on an unknown broker", ask(check, false, to(topic.name(), 6, 77)).get(topic.name()), INVALID_REPLICA_ASSIGNMENT);
+        check.code("5 to 8 with one assignment", ask(check, false, to(topic.name(), 8, 1)).get(topic.name()),
+            INVALID_REPLICA_ASSIGNMENT);
+        check.code("5 to 6 on an unknown broker", ask(check, false, to(topic.name(), 6, 77)).get(topic.name()),
+            INVALID_REPLICA_ASSIGNMENT);
     }
 
     /** @param brokers one replica for each new partition; none: the broker chooses */
     private static CreatePartitionsTopic to(String name, int count, Integer... brokers) {
-        var assignments = Arrays.stream(brokers).map(b -> new CreatePartitionsAssignment().setBrokerIds(List.of(b))).toList();
-        return new CreatePartitionsTopic().setName(name).setCount(count).setAssignments(assignments.isEmpty() ? null : assignments);
+        var assignments = Arrays.stream(brokers)
+            .map(broker -> new CreatePartitionsAssignment().setBrokerIds(List.of(broker))).toList();
+        return new CreatePartitionsTopic().setName(name).setCount(count)
+            .setAssignments(assignments.isEmpty() ? null : assignments);
     }
 
-    private static Map<String, Short> ask(Check check, boolean validateOnly, CreatePartitionsTopic... topics) throws Exception {
-        CreatePartitionsRequestData request = new CreatePartitionsRequestData().setTimeoutMs(10_000).setValidateOnly(validateOnly);
+    private static Map<String, Short> ask(Check check, boolean validateOnly, CreatePartitionsTopic... topics)
+            throws Exception {
+        CreatePartitionsRequestData request = new CreatePartitionsRequestData().setTimeoutMs(10_000)
+            .setValidateOnly(validateOnly);
         Arrays.stream(topics).forEach(request.topics()::mustAdd);
         CreatePartitionsResponseData answer = check.wire().call(request, 3);
         check.equal("results", topics.length, answer.results().size());

@@ -40,7 +40,8 @@ public final class ProduceProbes {
         check.code("60 kB", codes.get(0), MESSAGE_TOO_LARGE);
         check.code("1 kB beside it", codes.get(1), NONE);
         check.that("the connection still serves", !Topics.cluster(wire).brokers().isEmpty(), "no brokers");
-        check.code("60 kB compressed to less", Produce.ask(wire, topic, Batch.sized(60_000).compressed("gzip")).errorCode(), NONE);
+        check.code("60 kB compressed to less",
+            Produce.ask(wire, topic, Batch.sized(60_000).compressed("gzip")).errorCode(), NONE);
         check.code("a higher limit", Configs.alter(wire, topic, "max.message.bytes", "100000"), NONE);
         boolean taken = Waiting.until(5_000, () -> Produce.ask(wire, topic, Batch.sized(60_000)).errorCode() == 0);
         check.that("60 kB under the higher limit", taken, "refused");
@@ -49,7 +50,8 @@ public final class ProduceProbes {
     @Probe("C008 a timestamp outside of the allowed window refuses the batch and names the record")
     static void timestamps(Check check) throws Exception {
         Wire wire = check.wire();
-        Topic minute = Topics.create(wire, 1, "message.timestamp.after.max.ms", "60000", "message.timestamp.before.max.ms", "60000");
+        Topic minute = Topics.create(wire, 1, "message.timestamp.after.max.ms", "60000",
+            "message.timestamp.before.max.ms", "60000");
         long now = Waiting.now();
         for (long distance : new long[]{DAY_MS, -DAY_MS}) {
             Batch batch = new Batch().record(now, "k", "a").record(now + distance, "k", "b").record(now, "k", "c");
@@ -60,7 +62,8 @@ public final class ProduceProbes {
         check.equal("log end", 0, Offsets.end(wire, minute, 0));
         Topic usual = Topics.create(wire, 1);
         check.equal("default of after", "3600000", Configs.of(wire, usual, "message.timestamp.after.max.ms").value());
-        check.equal("default of before", "" + Long.MAX_VALUE, Configs.of(wire, usual, "message.timestamp.before.max.ms").value());
+        check.equal("default of before", "" + Long.MAX_VALUE,
+            Configs.of(wire, usual, "message.timestamp.before.max.ms").value());
         check.code("two hours ahead", stamped(wire, usual, now + DAY_MS / 12), INVALID_TIMESTAMP);
         check.code("ten years back", stamped(wire, usual, now - TEN_YEARS_MS), NONE);
         Topic open = Topics.create(wire, 1, "message.timestamp.after.max.ms", "" + Long.MAX_VALUE);
@@ -72,7 +75,8 @@ public final class ProduceProbes {
         return Produce.ask(wire, topic, new Batch().record(timestamp, "k", "v")).errorCode();
     }
 
-    @Probe(value = "C009 null and empty keys, values and header values stay apart, headers keep their order", spoil = Spoil.PAYLOAD)
+    @Probe(value = "C009 null and empty keys, values and header values stay apart, headers keep their order",
+        spoil = Spoil.PAYLOAD)
     static void nullAndEmpty(Check check) throws Exception {
         Topic topic = Topics.create(check.wire(), 1);
         List<String> sent = sendNullAndEmpty(check.wire(), topic);
@@ -83,7 +87,8 @@ public final class ProduceProbes {
 
     /** Each pair of null, empty and a text, under repeated and empty header keys; told as {@link #read} tells. */
     static List<String> sendNullAndEmpty(Wire wire, Topic topic) throws Exception {
-        Batch.Header[] headers = {new Batch.Header(Batch.bytes("a"), null), new Batch.Header(Batch.bytes("a"), new byte[0]),
+        Batch.Header[] headers = {new Batch.Header(Batch.bytes("a"), null),
+            new Batch.Header(Batch.bytes("a"), new byte[0]),
             new Batch.Header(new byte[0], Batch.bytes("z")), new Batch.Header(Batch.bytes("a"), Batch.bytes("1"))};
         String[] texts = {null, "", "x"};
         List<String> sent = new ArrayList<>();

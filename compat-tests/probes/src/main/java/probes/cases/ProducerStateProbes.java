@@ -43,12 +43,14 @@ public final class ProducerStateProbes {
         Topic topic = Topics.create(check.wire(), 1);
         long id = Produce.producerId(check.wire());
         check.code("sequence 7 first", send(check, topic, Batch.of("v").producer(id, 0, 7)), NONE);
-        check.code("epoch 1 from 3", send(check, topic, Batch.of("v").producer(id, 1, 3)), OUT_OF_ORDER_SEQUENCE_NUMBER);
+        check.code("epoch 1 from 3", send(check, topic, Batch.of("v").producer(id, 1, 3)),
+            OUT_OF_ORDER_SEQUENCE_NUMBER);
         check.code("epoch 1 from 0", send(check, topic, Batch.of("v").producer(id, 1, 0)), NONE);
         check.code("epoch 0 again", send(check, topic, Batch.of("v").producer(id, 0, 8)), INVALID_PRODUCER_EPOCH);
         Topics.delete(check.wire(), topic);
         Topic anew = Topics.recreate(check.wire(), topic.name(), 1);
-        check.code("epoch 1 from 42 in the topic created anew", send(check, anew, Batch.of("v").producer(id, 1, 42)), NONE);
+        check.code("epoch 1 from 42 in the topic created anew", send(check, anew, Batch.of("v").producer(id, 1, 42)),
+            NONE);
     }
 
     private static short send(Check check, Topic topic, Batch batch) throws Exception {

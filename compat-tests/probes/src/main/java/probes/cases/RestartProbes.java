@@ -68,18 +68,23 @@ public final class RestartProbes {
                 Produce.put(wire, topic, Batch.of("w"));
             }
             String order = " (code:epoch:end)";
-            check.equal("the epoch before" + order, "0:" + before + ":10", EpochProbes.end(wire, 4, topic, CONSUMER, NO_FENCING, before));
-            check.equal("the epoch now" + order, "0:" + now + ":15", EpochProbes.end(wire, 4, topic, CONSUMER, NO_FENCING, now));
-            check.equal("the next epoch" + order, "0:-1:-1", EpochProbes.end(wire, 4, topic, CONSUMER, NO_FENCING, now + 1));
+            check.equal("the epoch before" + order, "0:" + before + ":10",
+                EpochProbes.end(wire, 4, topic, CONSUMER, NO_FENCING, before));
+            check.equal("the epoch now" + order, "0:" + now + ":15",
+                EpochProbes.end(wire, 4, topic, CONSUMER, NO_FENCING, now));
+            check.equal("the next epoch" + order, "0:-1:-1",
+                EpochProbes.end(wire, 4, topic, CONSUMER, NO_FENCING, now + 1));
             check.equal("fenced" + order, "74:-1:-1", EpochProbes.end(wire, 4, topic, CONSUMER, before, before));
             check.equal("epoch of the earliest", before, Offsets.list(wire, topic, Offsets.EARLIEST).leaderEpoch());
             check.equal("epoch of the latest", now, Offsets.list(wire, topic, Offsets.LATEST).leaderEpoch());
-            var stored = Fetch.batches(Fetch.from(topic, 0).one(wire)).stream().map(b -> b.partitionLeaderEpoch()).distinct();
-            check.equal("epochs of the batches", List.of(before, now), stored.toList());
+            var stored = Fetch.batches(Fetch.from(topic, 0).one(wire)).stream();
+            check.equal("epochs of the batches", List.of(before, now),
+                stored.map(batch -> batch.partitionLeaderEpoch()).distinct().toList());
         };
     }
 
-    @Probe(value = "C099 acknowledged commits outlive a kill", restart = Probe.Restart.KILL, seconds = 60, spoil = Spoil.OFFSETS)
+    @Probe(value = "C099 acknowledged commits outlive a kill", restart = Probe.Restart.KILL, seconds = 60,
+        spoil = Spoil.OFFSETS)
     static Probe.After commits(Check check) throws Exception {
         Topic topic = Topics.create(check.wire(), PARTITIONS);
         String group = Groups.fresh(check.wire());
@@ -90,7 +95,8 @@ public final class RestartProbes {
             OffsetFetchResponseData answer = Groups.offsets(check.another(), Groups.served(check.another(), group));
             check.code("OffsetFetch once it is loaded", answer.errorCode(), NONE);
             Map<Integer, Long> found = new TreeMap<>();
-            answer.topics().forEach(t -> t.partitions().forEach(p -> found.put(p.partitionIndex(), p.committedOffset())));
+            var partitions = answer.topics().get(0).partitions();
+            partitions.forEach(p -> found.put(p.partitionIndex(), p.committedOffset()));
             Map<Integer, Long> want = new TreeMap<>();
             for (int i = COMMITS - PARTITIONS; i < COMMITS; i++) {
                 want.put(i % PARTITIONS, (long) i);
@@ -99,8 +105,8 @@ public final class RestartProbes {
         };
     }
 
-    @Probe(value = "C099 a group killed in a rebalance lets members in within its timeouts", restart = Probe.Restart.KILL,
-        seconds = 60, spoil = Spoil.TEXTS)
+    @Probe(value = "C099 a group killed in a rebalance lets members in within its timeouts",
+        restart = Probe.Restart.KILL, seconds = 60, spoil = Spoil.TEXTS)
     static Probe.After rebalance(Check check) throws Exception {
         String group = Groups.fresh(check.wire());
         Member first = new Member(check, group, SESSION_MS);

@@ -24,10 +24,12 @@ public final class SyncProbes {
     private SyncProbes() {
     }
 
-    @Probe(value = "C040 the leader's assignments reach each member byte for byte, an omitted one gets no bytes", seconds = 60, spoil = Spoil.PAYLOAD)
+    @Probe(value = "C040 the leader's assignments reach each member byte for byte, an omitted one gets no bytes",
+        seconds = 60, spoil = Spoil.PAYLOAD)
     static void assignments(Check check) throws Exception {
         String group = Groups.fresh(check.wire());
-        Member[] members = {new Member(check, group, 30_000), new Member(check, group, 30_000), new Member(check, group, 30_000)};
+        Member[] members = {new Member(check, group, 30_000), new Member(check, group, 30_000),
+            new Member(check, group, 30_000)};
         Member.form(members[0], members[1]);
         Member.admit(members[2], members[0], members[1]);
         Member leader = Member.leader(members);
@@ -40,19 +42,24 @@ public final class SyncProbes {
         check.equal("a follower before the leader", Wire.End.OPEN, given.wire.end(700));
         check.code("the leader", leader.sync(Map.of(leader.id(), new byte[]{7}, given.id(), large)), NONE);
         check.code("the follower", given.synced(), NONE);
-        check.that("its 70000 bytes", Arrays.equals(large, given.assignment()), given.assignment().length + " bytes, or others");
-        check.that("the leader's own byte", Arrays.equals(new byte[]{7}, leader.assignment()), Arrays.toString(leader.assignment()));
+        check.that("its 70000 bytes", Arrays.equals(large, given.assignment()),
+            given.assignment().length + " bytes, or others");
+        check.that("the leader's own byte", Arrays.equals(new byte[]{7}, leader.assignment()),
+            Arrays.toString(leader.assignment()));
         check.code("the omitted", omitted.sync(Map.of()), NONE);
-        check.that("its bytes", omitted.assignment() != null && omitted.assignment().length == 0, Arrays.toString(omitted.assignment()));
+        boolean noBytes = omitted.assignment() != null && omitted.assignment().length == 0;
+        check.that("its bytes", noBytes, Arrays.toString(omitted.assignment()));
         check.code("the follower in the stable group", given.sync(Map.of()), NONE);
-        check.that("its bytes again", Arrays.equals(large, given.assignment()), given.assignment().length + " bytes, or others");
+        check.that("its bytes again", Arrays.equals(large, given.assignment()),
+            given.assignment().length + " bytes, or others");
         refusals(check, leader);
     }
 
     private static void refusals(Check check, Member member) throws Exception {
         SyncGroupRequestData right = new SyncGroupRequestData().setGroupId(member.group).setMemberId(member.id())
             .setGenerationId(member.generation());
-        check.code("a wrong generation", code(check, right.duplicate().setGenerationId(member.generation() + 1), 3), ILLEGAL_GENERATION);
+        check.code("a wrong generation", code(check, right.duplicate().setGenerationId(member.generation() + 1), 3),
+            ILLEGAL_GENERATION);
         check.code("an unknown member", code(check, right.duplicate().setMemberId("x"), 3), UNKNOWN_MEMBER_ID);
         var otherType = right.duplicate().setProtocolType("connect").setProtocolName("range");
         check.code("v5, another protocol type", code(check, otherType, 5), INCONSISTENT_GROUP_PROTOCOL);

@@ -10,6 +10,7 @@ import org.apache.kafka.common.protocol.Errors;
 import probes.Check;
 import probes.Probe;
 import probes.Waiting;
+import probes.Wrong;
 import probes.ask.Configs;
 import probes.ask.Fetch;
 import probes.ask.Groups;
@@ -48,7 +49,8 @@ public final class TopicProbes {
         String prefix = Waiting.fresh("validated");
         CreatableTopic replicas = Topics.describe(prefix + "-replicas", 1).setReplicationFactor((short) 99);
         var results = Topics.request(wire, true, Topics.describe(present.name(), 1), replicas,
-            Topics.describe(prefix + "-config", 1, "foo.bar", "1"), Topics.describe("bad name", 1), Topics.describe(prefix, 2));
+            Topics.describe(prefix + "-config", 1, "foo.bar", "1"), Topics.describe("bad name", 1),
+            Topics.describe(prefix, 2));
         check.code("a present one", results.find(present.name()).errorCode(), TOPIC_ALREADY_EXISTS);
         check.code("99 replicas", results.find(prefix + "-replicas").errorCode(), INVALID_REPLICATION_FACTOR);
         check.code("an unknown config", results.find(prefix + "-config").errorCode(), INVALID_CONFIG);
@@ -71,7 +73,8 @@ public final class TopicProbes {
         rows.put(counted(prefix + "nine-replicas", 1, 9), INVALID_REPLICATION_FACTOR);
         rows.put(assigned(counted(prefix + "both", 1, 1), 0, broker), INVALID_REQUEST);
         rows.put(assigned(counted(prefix + "gap", -1, -1), 1, broker), INVALID_REPLICA_ASSIGNMENT);
-        rows.put(assigned(counted(prefix + "same-broker-twice", -1, -1), 0, broker, broker), INVALID_REPLICA_ASSIGNMENT);
+        rows.put(assigned(counted(prefix + "same-broker-twice", -1, -1), 0, broker, broker),
+            INVALID_REPLICA_ASSIGNMENT);
         rows.put(assigned(counted(prefix + "unknown-broker", -1, -1), 0, 77), INVALID_REPLICA_ASSIGNMENT);
         rows.put(counted(prefix + "defaults", -1, -1), NONE);
         rows.put(counted(prefix + "counted", 2, 1), NONE);
@@ -98,7 +101,8 @@ public final class TopicProbes {
     }
 
     private static CreatableTopic assigned(CreatableTopic topic, int partition, Integer... brokers) {
-        topic.assignments().add(new CreatableReplicaAssignment().setPartitionIndex(partition).setBrokerIds(List.of(brokers)));
+        var assignment = new CreatableReplicaAssignment().setPartitionIndex(partition).setBrokerIds(List.of(brokers));
+        topic.assignments().add(assignment);
         return topic;
     }
 
@@ -118,11 +122,14 @@ public final class TopicProbes {
         check.code("a name sent twice", twice.responses().iterator().next().errorCode(), INVALID_REQUEST);
         check.code("it is still there", Topics.find(wire, kept.name()).errorCode(), NONE);
         Uuid unknown = Uuid.randomUuid();
-        var ids = delete(wire, 6, new DeleteTopicsRequestData().setTopics(List.of(state(null, byId.id()), state(null, unknown),
-            state(kept.name(), kept.id()), state(null, Uuid.ZERO_UUID))));
+        var states = List.of(state(null, byId.id()), state(null, unknown), state(kept.name(), kept.id()),
+            state(null, Uuid.ZERO_UUID));
+        var ids = delete(wire, 6, new DeleteTopicsRequestData().setTopics(states));
         check.equal("results by id", 4, ids.responses().size());
         var present = ids.responses().find(byId.name());
-        check.that("by id: with its name", present != null, ids);
+        if (present == null) {
+            throw new Wrong("by id: no result has the name");
+        }
         check.code("by id", present.errorCode(), NONE);
         check.equal("by id: with its id", byId.id(), present.topicId());
         ids.responses().forEach(result -> {
@@ -138,7 +145,8 @@ public final class TopicProbes {
         return new DeleteTopicState().setName(name).setTopicId(id);
     }
 
-    private static DeleteTopicsResponseData delete(Wire wire, int version, DeleteTopicsRequestData request) throws Exception {
+    private static DeleteTopicsResponseData delete(Wire wire, int version, DeleteTopicsRequestData request)
+            throws Exception {
         return wire.call(request.setTimeoutMs(10_000), version);
     }
 
@@ -154,8 +162,10 @@ public final class TopicProbes {
         Groups.commit(wire, Groups.commitOf(group, old, 0, 5));
         check.code("DeleteTopics", Topics.delete(wire, old), NONE);
         Topic anew = Topics.recreate(wire, old.name(), 3);
-        check.equal("its first offset, from a producer the old one knew", 0, Produce.put(wire, anew, Batch.of("new").producer(id, 0, 42)));
-        check.equal("source of retention.ms", Configs.FROM_DEFAULT, Configs.of(wire, anew, "retention.ms").configSource());
+        check.equal("its first offset, from a producer the old one knew", 0,
+            Produce.put(wire, anew, Batch.of("new").producer(id, 0, 42)));
+        check.equal("source of retention.ms", Configs.FROM_DEFAULT,
+            Configs.of(wire, anew, "retention.ms").configSource());
         check.equal("partitions", 3, Topics.find(wire, anew.name()).partitions().size());
         check.code("a position of the old one", Fetch.from(anew, 5).one(wire).errorCode(), OFFSET_OUT_OF_RANGE);
         boolean gone = Waiting.until(5_000, () -> Groups.offset(wire, group, anew) == -1);

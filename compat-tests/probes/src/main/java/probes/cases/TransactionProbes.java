@@ -50,11 +50,12 @@ public final class TransactionProbes {
         InitProducerIdResponseData producer = begin(wire, id, group);
         TxnOffsetCommitRequestData request = new TxnOffsetCommitRequestData().setTransactionalId(id).setGroupId(group)
             .setProducerId(producer.producerId()).setProducerEpoch(producer.producerEpoch()).setMemberId(first.id());
-        request.topics().add(new TxnOffsetCommitRequestTopic().setName(topic.name()).setPartitions(List.of(
-            new TxnOffsetCommitRequestPartition().setPartitionIndex(0).setCommittedOffset(5).setCommittedMetadata(""))));
+        var partition = new TxnOffsetCommitRequestPartition().setPartitionIndex(0).setCommittedOffset(5);
+        request.topics().add(new TxnOffsetCommitRequestTopic().setName(topic.name()).setPartitions(List.of(partition)));
         int generation = first.generation();
         check.code("of the current generation", commit(wire, request.setGenerationIdOrMemberEpoch(generation)), NONE);
-        check.code("of the one before", commit(wire, request.setGenerationIdOrMemberEpoch(generation - 1)), ILLEGAL_GENERATION);
+        check.code("of the one before", commit(wire, request.setGenerationIdOrMemberEpoch(generation - 1)),
+            ILLEGAL_GENERATION);
     }
 
     /** A producer with the group's offsets in its transaction. */
@@ -62,18 +63,21 @@ public final class TransactionProbes {
         InitProducerIdResponseData[] producer = new InitProducerIdResponseData[1];
         Waiting.until(20_000, () -> {
             wire.call(new FindCoordinatorRequestData().setKeyType((byte) 1).setCoordinatorKeys(List.of(id)), 4);
-            producer[0] = wire.call(new InitProducerIdRequestData().setTransactionalId(id).setTransactionTimeoutMs(60_000), 4);
+            var init = new InitProducerIdRequestData().setTransactionalId(id).setTransactionTimeoutMs(60_000);
+            producer[0] = wire.call(init, 4);
             return producer[0].errorCode() == 0;
         });
         short[] added = new short[1];
         Waiting.until(10_000, () -> {
-            AddOffsetsToTxnResponseData answer = wire.call(new AddOffsetsToTxnRequestData().setTransactionalId(id).setGroupId(group)
-                .setProducerId(producer[0].producerId()).setProducerEpoch(producer[0].producerEpoch()), 3);
+            AddOffsetsToTxnResponseData answer = wire.call(new AddOffsetsToTxnRequestData().setTransactionalId(id)
+                .setProducerId(producer[0].producerId()).setProducerEpoch(producer[0].producerEpoch())
+                .setGroupId(group), 3);
             added[0] = answer.errorCode();
             return added[0] == 0;
         });
         if (producer[0].errorCode() != 0 || added[0] != 0) {
-            throw new Wrong("no transaction: " + Errors.forCode(producer[0].errorCode()) + ", " + Errors.forCode(added[0]));
+            throw new Wrong("no transaction: " + Errors.forCode(producer[0].errorCode()) + ", "
+                + Errors.forCode(added[0]));
         }
         return producer[0];
     }

@@ -116,7 +116,8 @@ public final class Wire implements AutoCloseable {
         ByteBufferAccessor bytes = new ByteBufferAccessor(frame);
         ResponseHeaderData header = new ResponseHeaderData(bytes, api.responseHeaderVersion(version));
         if (header.correlationId() != correlation) {
-            throw new Wrong("answers out of order: correlation id " + header.correlationId() + " instead of " + correlation);
+            throw new Wrong("answers out of order: correlation id " + header.correlationId() + " instead of "
+                + correlation);
         }
         ApiMessage answer = api.newResponse();
         answer.read(bytes, version);
