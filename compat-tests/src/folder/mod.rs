@@ -37,6 +37,10 @@ impl Folder {
     fn sources(&self) -> Result<Vec<PathBuf>, String> {
         let mut found = Vec::new();
         collect(&self.path, &mut found)?;
+        // Two folders may share one source: `uses` names it.
+        if let Ok(shared) = std::fs::read_to_string(self.path.join("uses")) {
+            collect(&self.path.join(shared.trim()), &mut found)?;
+        }
         found.retain(|path| !NOT_HASHED.iter().any(|name| path.ends_with(name)));
         found.sort();
         Ok(found)
