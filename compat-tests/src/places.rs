@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+#[derive(Clone)]
 pub struct Places {
     /// The folder `compat-tests`.
     pub home: PathBuf,

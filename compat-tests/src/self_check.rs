@@ -41,6 +41,8 @@ pub fn served(places: &Places) -> Result<Vec<String>, String> {
 pub fn run(places: &Places, suite: &Suite, kind: Kind) -> Result<Row, String> {
     let tests = match suite.body {
         Body::Client => client(places, suite, kind)?,
+        // They spoil answers by themselves, each in the way that it has to notice.
+        Body::Probes => suite.script(places, kind, vec!["--self-check".into()])?,
         Body::Differential => {
             vec![Test::of("differences are found", differential::notices(places))]
         }
@@ -60,6 +62,7 @@ fn client(places: &Places, suite: &Suite, kind: Kind) -> Result<Vec<Test>, Strin
         places,
         folder: &suite.folder,
         bootstrap,
+        more: Vec::new(),
         broker_ctl: "false".into(),
         label: label.into(),
         limit,

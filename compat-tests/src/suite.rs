@@ -8,7 +8,6 @@ use crate::places::Places;
 use crate::verdict::Test;
 use crate::{differential, hostile, restart, tables};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Which run a suite belongs to; a bigger one includes the smaller.
@@ -28,6 +27,8 @@ pub enum Body {
     Differential,
     /// Written here, run against one broker after the other.
     Own(OwnRun),
+    /// By its script, against Kafka and then Ottla, both live.
+    Probes,
     /// A foreign client, by its script.
     Client,
 }
@@ -52,6 +53,7 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
     let mut suites = vec![
         own("tables", Body::Tables),
         own("differential", Body::Differential),
+        own("probes", Body::Probes),
         own("hostile", Body::Own(hostile::run)),
         own("restart", Body::Own(restart::run)),
     ];
@@ -89,37 +91,34 @@ impl Suite {
                 let other = Broker::start(kind, places, "differential", &settings)?;
                 differential::run(places, &kafka, &other)
             }
-            Body::Client => {
-                let settings = self.folder.settings()?;
-                let broker = Broker::start(kind, places, &self.folder.name, &settings)?;
-                let bootstrap = broker.bootstrap();
-                let label = kind.to_string().to_lowercase();
-                self.script(places, broker, bootstrap, &label)
-            }
+            Body::Client | Body::Probes => self.script(places, kind, Vec::new()),
         }
     }
 
-    fn script(
+    /// Runs the folder's script against a broker of its own.
+    pub fn script(
         &self,
         places: &Places,
-        broker: Broker,
-        bootstrap: String,
-        label: &str,
+        kind: Kind,
+        more: Vec<String>,
     ) -> Result<Vec<Test>, String> {
-        let socket = broker.room.join("control");
-        let control = Control::serve(Arc::new(Mutex::new(broker)), socket)?;
+        let settings = self.folder.settings()?;
+        let broker = Broker::start(kind, places, &self.folder.name, &settings)?;
+        let bootstrap = broker.bootstrap();
+        let control = Control::serve(places, broker, settings)?;
         let script = Script {
             places,
             folder: &self.folder,
             bootstrap,
+            more,
             broker_ctl: control.command()?,
-            label: format!("{label}-client"),
+            label: format!("{kind}-client").to_lowercase(),
             limit: self.limit()?,
         };
         script.run(|_| false)
     }
 
-    pub fn limit(&self) -> Result<Duration, String> {
+    fn limit(&self) -> Result<Duration, String> {
         match first_line(&self.folder.path.join("limit")) {
             None => Ok(LIMIT),
             Some(text) => {

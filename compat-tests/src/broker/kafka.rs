@@ -21,14 +21,14 @@ logger.server.level=INFO
 
 /// Writes the settings, formats the directory; returns the port that clients will use.
 pub fn prepare(jars: &Path, room: &Path, settings: &Settings) -> Result<u16, String> {
-    let (port, controller) = (ports::free()?, ports::free()?);
+    let controller = ports::free()?;
+    let (listeners, port) = listeners(settings)?;
     let id = settings.get("node.id");
     let data = room.join("data");
     let text = format!(
         "{}process.roles=broker,controller\n\
          controller.quorum.voters={id}@127.0.0.1:{controller}\n\
-         listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
-         advertised.listeners=PLAINTEXT://127.0.0.1:{port}\n\
+         listeners={listeners},CONTROLLER://127.0.0.1:{controller}\n\
          controller.listener.names=CONTROLLER\nlog.dirs={}\n",
         settings.text(),
         data.display()
@@ -56,6 +56,17 @@ pub fn prepare(jars: &Path, room: &Path, settings: &Settings) -> Result<u16, Str
         return Err(format!("Kafka's directory could not be formatted: {said}"));
     }
     Ok(port)
+}
+
+/// Those of the settings, or one on a free port; and the port of the first.
+fn listeners(settings: &Settings) -> Result<(String, u16), String> {
+    let set = settings.get("listeners");
+    if set.is_empty() {
+        let port = ports::free()?;
+        return Ok((format!("PLAINTEXT://127.0.0.1:{port}"), port));
+    }
+    let first = set.split(',').next().and_then(|one| one.rsplit(':').next()?.parse().ok());
+    Ok((set.to_string(), first.ok_or_else(|| format!("`{set}`: no port"))?))
 }
 
 /// The JVM options that the broker and its tools share.

@@ -56,6 +56,8 @@ pub struct Broker {
 struct Paths {
     jars: PathBuf,
     ottla: PathBuf,
+    /// Whether the port is ours to choose: the settings have no listeners.
+    chooses_port: bool,
 }
 
 impl Broker {
@@ -77,7 +79,8 @@ impl Broker {
         wrapper: Vec<String>,
     ) -> Result<Broker, String> {
         let room = places.room(&format!("{name}-{}", kind.to_string().to_lowercase()))?;
-        let paths = Paths { jars: places.kafka_jars(), ottla: places.ottla() };
+        let chooses_port = settings.get("listeners").is_empty();
+        let paths = Paths { jars: places.kafka_jars(), ottla: places.ottla(), chooses_port };
         let port = match kind {
             Kind::Kafka => kafka::prepare(&paths.jars, &room, settings)?,
             Kind::Ottla => ottla::prepare(&room, settings)?,
@@ -168,7 +171,7 @@ fn launch(
     let mut words: Vec<String> = wrapper.to_vec();
     words.extend(match kind {
         Kind::Kafka => kafka::command(&paths.jars, room),
-        Kind::Ottla => ottla::command(&paths.ottla, room, port),
+        Kind::Ottla => ottla::command(&paths.ottla, room, paths.chooses_port.then_some(port)),
     });
     let log = room.join("log");
     let open = || File::options().create(true).append(true).open(&log);

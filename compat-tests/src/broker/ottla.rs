@@ -11,14 +11,18 @@ pub fn prepare(room: &Path, settings: &Settings) -> Result<u16, String> {
     Ok(0)
 }
 
-pub fn command(binary: &Path, room: &Path, port: u16) -> Vec<String> {
+/// - `port`: 0 for any; none where the settings have listeners of their own.
+pub fn command(binary: &Path, room: &Path, port: Option<u16>) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
     let config = text(&room.join("server.properties"));
     let data = text(&room.join("data"));
-    // Named by address, as the oracle is, so that both are told to clients alike.
-    let listeners = format!("listeners=PLAINTEXT://127.0.0.1:{port}");
-    let words = ["--config", &config, "--data-dir", &data, "--set", &listeners, "--http-port", "0"];
-    std::iter::once(text(binary)).chain(words.map(String::from)).collect()
+    let words = [&text(binary), "--config", &config, "--data-dir", &data, "--http-port", "0"];
+    let mut words = words.map(String::from).to_vec();
+    if let Some(port) = port {
+        // Named by address, as the oracle is, so that both are told to clients alike.
+        words.extend(["--set".into(), format!("listeners=PLAINTEXT://127.0.0.1:{port}")]);
+    }
+    words
 }
 
 /// The port of `ottla ready {"bootstrap":"host:port",…}`, once that line is whole.

@@ -38,14 +38,19 @@ impl Settings {
         let mut settings = Settings::base();
         let path = folder.join("broker.properties");
         if path.exists() {
-            let text = std::fs::read_to_string(&path).map_err(|e| format!("{path:?}: {e}"))?;
-            for (key, value) in text.lines().filter_map(|line| line.split_once('=')) {
-                if !key.starts_with('#') {
-                    settings.properties.insert(key.trim().into(), value.trim().into());
-                }
-            }
+            settings.add_file(&path)?;
         }
         Ok(settings)
+    }
+
+    /// Puts the settings of a properties file on top.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("{path:?}: {e}"))?;
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        for (key, value) in lines.filter_map(|line| line.split_once('=')) {
+            self.properties.insert(key.trim().into(), value.trim().into());
+        }
+        Ok(())
     }
 
     pub fn feature(mut self, name: &str, level: u32) -> Settings {

@@ -1,6 +1,6 @@
 //! Runs a client folder's `run.sh BOOTSTRAP` and reads its lines: `PASS name`, `FAIL name -- why`,
 //! `SKIP name -- why`. The script gets the pins, the cache, a scratch folder and a command that restarts
-//! its broker (`$BROKER_CTL term|kill|stop|crash|start`).
+//! its broker (`$BROKER_CTL term|kill`, see `broker::control`).
 
 use super::Folder;
 use crate::places::Places;
@@ -15,6 +15,8 @@ pub struct Script<'a> {
     pub places: &'a Places,
     pub folder: &'a Folder,
     pub bootstrap: String,
+    /// Arguments after the bootstrap address.
+    pub more: Vec<String>,
     pub broker_ctl: String,
     /// Names the scratch folder.
     pub label: String,
@@ -71,6 +73,7 @@ impl Script<'_> {
         let mut command = Command::new(&script);
         command
             .arg(&self.bootstrap)
+            .args(&self.more)
             .current_dir(&self.folder.path)
             .envs(self.places.pins())
             .env("OTTLA_CACHE", &self.places.cache)

@@ -76,7 +76,10 @@ pub struct Message {
     pub key: Option<i16>,
     /// `request`, `response`, `header`, `metadata`, `coordinator-key`, `coordinator-value`, `data`.
     pub kind: String,
+    /// What a release serves.
     pub valid: Versions,
+    /// What the file says, an unstable newest version included.
+    pub declared: Versions,
     pub flexible: Versions,
     pub fields: Vec<Field>,
 }
@@ -168,7 +171,8 @@ fn without_comments(text: &str) -> String {
 fn message(value: &Value) -> Option<Message> {
     let kind = value["type"].as_str().unwrap_or_default().to_string();
     let common = value["commonStructs"].as_array().cloned().unwrap_or_default();
-    let mut valid = Versions::parse(value["validVersions"].as_str().unwrap_or("none"));
+    let declared = Versions::parse(value["validVersions"].as_str().unwrap_or("none"));
+    let mut valid = declared;
     if value["latestVersionUnstable"] == true {
         valid.max -= 1; // not advertised without a setting for developers
     }
@@ -177,6 +181,7 @@ fn message(value: &Value) -> Option<Message> {
         key: value["apiKey"].as_i64().map(|k| k as i16),
         kind,
         valid,
+        declared,
         flexible: Versions::parse(value["flexibleVersions"].as_str().unwrap_or("none")),
         fields: fields(&value["fields"], &common, 0)?,
     })
