@@ -90,7 +90,7 @@ impl Broker {
     }
 
     pub fn bootstrap(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("localhost:{}", self.port)
     }
 
     /// The process id of the broker itself, also under a wrapper.

@@ -36,6 +36,13 @@ impl Oracle {
         serde_json::from_str(&text).map(Some).map_err(|e| format!("{path:?}: {e}"))
     }
 
+    /// The record, if it is there and fits what would be run.
+    pub fn usable(places: &Places, folder: &Folder) -> Result<Oracle, String> {
+        let oracle = Oracle::load(folder)?;
+        let oracle = oracle.ok_or("oracle.json is missing: run with --oracle first")?;
+        oracle.stale(places, folder)?.map_or(Ok(oracle), Err)
+    }
+
     /// Why the record may not be used, if so.
     pub fn stale(&self, places: &Places, folder: &Folder) -> Result<Option<String>, String> {
         let kafka = places.pin("KAFKA")?;
