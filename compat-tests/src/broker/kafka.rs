@@ -27,8 +27,8 @@ pub fn prepare(jars: &Path, room: &Path, settings: &Settings) -> Result<u16, Str
     let data = room.join("data");
     let text = format!(
         "{}process.roles=broker,controller\n\
-         controller.quorum.voters={id}@localhost:{controller}\n\
-         listeners={listeners},CONTROLLER://localhost:{controller}\n\
+         controller.quorum.voters={id}@127.0.0.1:{controller}\n\
+         listeners={listeners},CONTROLLER://127.0.0.1:{controller}\n\
          controller.listener.names=CONTROLLER\nlog.dirs={}\n",
         settings.text(),
         data.display()
@@ -63,7 +63,7 @@ fn listeners(settings: &Settings) -> Result<(String, u16), String> {
     let set = settings.get("listeners");
     if set.is_empty() {
         let port = ports::free()?;
-        return Ok((format!("PLAINTEXT://localhost:{port}"), port));
+        return Ok((format!("PLAINTEXT://127.0.0.1:{port}"), port));
     }
     let first = set.split(',').next().and_then(|one| one.rsplit(':').next()?.parse().ok());
     Ok((set.to_string(), first.ok_or_else(|| format!("`{set}`: no port"))?))

@@ -90,7 +90,7 @@ impl Broker {
     }
 
     pub fn bootstrap(&self) -> String {
-        format!("localhost:{}", self.port)
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// The process id of the broker itself, also under a wrapper.
