@@ -4,13 +4,11 @@ use crate::protocol::dsl::schemas;
 
 schemas! {
     init_producer_id_request:
-    struct InitProducerIdRequest "0-6" flexible "2+" {
+    struct InitProducerIdRequest "0-5" flexible "2+" {
         transactional_id: string, "0+", null "0+";
         transaction_timeout_ms: int32, "0+";
         producer_id: int64, "3+" = -1;
         producer_epoch: int16, "3+" = -1;
-        enable2_pc: bool, "6+";
-        keep_prepared_txn: bool, "6+";
     }
 }
 
