@@ -2,11 +2,11 @@
 //! is finished or undone, as Kafka's suffixes say. `.cleaned`, `.deleted` and `.tmp` go; a `.swap`
 //! segment is whole and takes the place of those it was made from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::error::{At, DiskError};
-use super::names::{DELETED, Kind, Place, parse_segment_file};
+use super::names::{DELETED, EPOCH_CHECKPOINT, Kind, Place, parse_segment_file};
 use crate::common::Offset;
 use crate::env::Files;
 use crate::protocol::batch::BatchHeader;
@@ -14,6 +14,15 @@ use crate::protocol::batch::BatchHeader;
 const CLEANED: &str = ".cleaned";
 const SWAP: &str = ".swap";
 const TEMPORARY: &str = ".tmp";
+
+/// What a partition's directory holds, in order.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub segments: Vec<Listed>,
+    /// Offsets of the snapshots.
+    pub snapshots: BTreeSet<Offset>,
+    pub has_epochs: bool,
+}
 
 /// A segment that has data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,11 +32,11 @@ pub(super) struct Listed {
     pub indexed: bool,
 }
 
-/// Cleans the directory up and lists its segments by base offset.
+/// Cleans the directory up and lists what is left.
 ///
 /// # Errors
 /// [`DiskError`].
-pub(super) fn tidy(files: &Files, place: &Place) -> Result<Vec<Listed>, DiskError> {
+pub(super) fn tidy(files: &Files, place: &Place) -> Result<Listing, DiskError> {
     let dir = place.dir();
     let mut names: Vec<String> = Vec::new();
     for entry in files.list(&dir).at("list", &dir)?.into_iter().filter(|entry| !entry.is_dir) {
@@ -45,13 +54,19 @@ pub(super) fn tidy(files: &Files, place: &Place) -> Result<Vec<Listed>, DiskErro
     for (base, kind) in names.iter().filter_map(|name| parse_segment_file(name)) {
         kinds.entry(base).or_default().push(kind);
     }
-    let mut listed = Vec::new();
+    let has_epochs = names.iter().any(|name| name == EPOCH_CHECKPOINT);
+    let mut listing = Listing { has_epochs, ..Listing::default() };
     let newest_snapshot = kinds.iter().rev().find(|(_, kinds)| kinds.contains(&Kind::Snapshot));
     let newest_snapshot = newest_snapshot.map(|(base, _)| *base);
     for (base, kinds) in kinds {
-        if kinds.contains(&Kind::Log) {
-            let indexed = kinds.contains(&Kind::OffsetIndex) && kinds.contains(&Kind::TimeIndex);
-            listed.push(Listed { base, indexed });
+        let has = |kind| kinds.contains(&kind);
+        let has_data = has(Kind::Log);
+        if has(Kind::Snapshot) && (has_data || newest_snapshot == Some(base)) {
+            listing.snapshots.insert(base);
+        }
+        if has_data {
+            let indexed = has(Kind::OffsetIndex) && has(Kind::TimeIndex);
+            listing.segments.push(Listed { base, indexed });
             continue;
         }
         // Indexes without data, and snapshots that no segment begins with, but the newest.
@@ -61,7 +76,7 @@ pub(super) fn tidy(files: &Files, place: &Place) -> Result<Vec<Listed>, DiskErro
             }
         }
     }
-    Ok(listed)
+    Ok(listing)
 }
 
 /// Old segments within the offsets of the swapped-in ones go first; a crash in between finds the

@@ -2,9 +2,8 @@
 //! all segments past the recovery point. The tail is cut at the first batch that is not whole and
 //! CRC-valid; indexes, producers and epochs are made anew from what is left. Offsets never change.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -13,7 +12,7 @@ use bytes::Bytes;
 use super::error::{At, DiskError};
 use super::fd_cache::SegmentFile;
 use super::leader_epochs::LeaderEpochs;
-use super::leftovers::tidy;
+use super::leftovers::{Listing, tidy};
 use super::log::{Log, LogConfig, Shared, marker_of};
 use super::names::{EPOCH_CHECKPOINT, Kind, Place};
 use super::producer_state::Producers;
@@ -21,7 +20,7 @@ use super::segment::{ActiveSegment, Appending, Indexes, SealedSegment};
 use super::snapshot;
 use super::walk::{Headers, ValidBatch, ValidBatches, read_batch};
 use crate::common::Offset;
-use crate::env::Files;
+use crate::env::OpenMode;
 
 /// A log that is about to be opened, or made.
 pub(super) struct Opening {
@@ -53,12 +52,10 @@ impl Opening {
     }
 
     fn try_open(&self) -> Result<Log, DiskError> {
-        let segments = tidy(&self.shared.files, &self.place)?;
-        let mut log = self.empty_log(segments.first().map_or(self.start_offset, |s| s.base))?;
-        if segments.is_empty() {
-            return Ok(log);
-        }
-        let saved = read_epochs(&log)?;
+        let Listing { segments, snapshots, has_epochs } = tidy(&self.shared.files, &self.place)?;
+        let Some(first) = segments.first() else { return self.new_log() };
+        let mut log = self.empty_log(first.base);
+        let saved = if has_epochs { read_epochs(&log)? } else { None };
         log.epochs = saved.clone().unwrap_or_default();
         log.epochs_saved = saved.clone().unwrap_or_default();
         let recovery_point = self.recovery_point.unwrap_or(0);
@@ -82,21 +79,30 @@ impl Opening {
         }
         if self.clean {
             log.durable_until = log.end_offset;
-            rebuild_producers(&mut log, self.now_ms)?;
+            rebuild_producers(&mut log, &snapshots, self.now_ms)?;
         } else {
-            self.scan(&mut log, segments[trusted..].iter().map(|s| s.base).collect())?;
+            let bases = segments[trusted..].iter().map(|s| s.base).collect();
+            self.scan(&mut log, bases, snapshots)?;
             log.durable_until = recovery_point.min(log.end_offset);
         }
         self.settle_start(&mut log)?;
+        // A node opens thousands of logs at once and uses few of them soon.
+        log.active.file.close();
         Ok(log)
     }
 
-    /// A log without records; its active segment has no file yet unless it is to stay empty.
-    fn empty_log(&self, base_offset: Offset) -> Result<Log, DiskError> {
+    /// A log that begins now, with the file of its first segment.
+    fn new_log(&self) -> Result<Log, DiskError> {
+        let log = self.empty_log(self.start_offset);
+        let path = log.active.file.path(Kind::Log);
+        self.shared.files.open(&path, OpenMode::Create).at("create", &path)?;
+        Ok(log)
+    }
+
+    /// A log without records; its active segment is still to be opened.
+    fn empty_log(&self, base_offset: Offset) -> Log {
         let shared = self.shared.clone();
         let file = self.segment(base_offset);
-        let path = file.path(Kind::Log);
-        shared.files.open(&path, crate::env::OpenMode::Create).at("create", &path)?;
         let mut log = Log {
             shared,
             place: self.place.clone(),
@@ -115,7 +121,7 @@ impl Opening {
             snapshots_unsynced: Vec::new(),
         };
         log.active.jitter_ms = log.draw_jitter();
-        Ok(log)
+        log
     }
 
     fn segment(&self, base_offset: Offset) -> Arc<SegmentFile> {
@@ -159,17 +165,17 @@ impl Opening {
         let file = self.segment(base_offset);
         let size_bytes = self.size_of(&file)?;
         let jitter_ms = log.draw_jitter();
-        let indexes = match size_bytes {
-            0 => None,
-            _ => Indexes::read(&self.shared.files, &file, size_bytes)?,
-        };
-        log.active = match indexes {
+        log.end_offset = base_offset;
+        if size_bytes == 0 {
+            log.active = ActiveSegment::empty(file, self.now_ms, jitter_ms);
+            return Ok(());
+        }
+        log.active = match Indexes::read(&self.shared.files, &file, size_bytes)? {
             Some(indexes) => {
                 ActiveSegment::opened(file.clone(), size_bytes, indexes, self.now_ms, jitter_ms)
             }
             None => index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?,
         };
-        log.end_offset = base_offset;
         let from = log.active.offsets.last().map_or(0, |entry| entry.position);
         let mut max_timestamp = log.active.known_max_timestamp();
         let mut headers = Headers::new(&file, from, size_bytes)?;
@@ -182,17 +188,21 @@ impl Opening {
     }
 
     /// Reads every batch of the segments from `bases[0]` on; cuts where the first is not valid.
-    fn scan(&self, log: &mut Log, bases: Vec<Offset>) -> Result<(), DiskError> {
+    fn scan(
+        &self,
+        log: &mut Log,
+        bases: Vec<Offset>,
+        mut snapshots: BTreeSet<Offset>,
+    ) -> Result<(), DiskError> {
         let files = &self.shared.files;
         let first = bases[0];
         log.end_offset = log.end_offset.max(first);
-        for (offset, path) in snapshots(files, &self.place)? {
-            if offset > first {
-                files.remove_file(&path).at("remove", &path)?;
-            }
+        for offset in snapshots.split_off(&(first + 1)) {
+            let path = self.place.segment(offset, Kind::Snapshot);
+            files.remove_file(&path).at("remove", &path)?;
         }
         log.epochs.truncate_from_end(first);
-        rebuild_producers(log, self.now_ms)?;
+        rebuild_producers(log, &snapshots, self.now_ms)?;
         for (at, base_offset) in bases.iter().enumerate() {
             let whole = self.scan_segment(log, *base_offset)?;
             let Some(next) = bases.get(at + 1).copied() else { break };
@@ -304,7 +314,8 @@ fn read_epochs(log: &Log) -> Result<Option<LeaderEpochs>, DiskError> {
 fn rebuild_epochs(log: &mut Log) -> Result<(), DiskError> {
     let sealed = log.sealed.iter().map(|s| (s.file.clone(), s.size_bytes));
     let active = (log.active.file.clone(), log.active.size_bytes);
-    for (file, size_bytes) in sealed.chain([active]).collect::<Vec<_>>() {
+    let pieces: Vec<_> = sealed.chain([active]).filter(|(_, size_bytes)| *size_bytes > 0).collect();
+    for (file, size_bytes) in pieces {
         let mut headers = Headers::new(&file, 0, size_bytes)?;
         while let Some((_, header)) = headers.next()? {
             log.epochs.assign(header.leader_epoch, header.base_offset);
@@ -313,33 +324,20 @@ fn rebuild_epochs(log: &mut Log) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// The snapshot files of a log, by offset.
-pub(super) fn snapshots(
-    files: &Files,
-    place: &Place,
-) -> Result<BTreeMap<Offset, PathBuf>, DiskError> {
-    let dir = place.dir();
-    let names = files.list(&dir).at("list", &dir)?;
-    let snapshot = |name: &str| match super::names::parse_segment_file(name) {
-        Some((offset, Kind::Snapshot)) => Some((offset, dir.join(name))),
-        _ => None,
-    };
-    Ok(names.iter().filter_map(|entry| snapshot(&entry.name)).collect())
-}
-
-/// Sets the producers to what they are at the log's end: from the newest snapshot that can be
-/// read, then batch by batch.
-pub(super) fn rebuild_producers(log: &mut Log, now_ms: i64) -> Result<(), DiskError> {
+/// Sets the producers to what they are at the log's end: from the newest of `snapshots` that can
+/// be read, then batch by batch.
+pub(super) fn rebuild_producers(
+    log: &mut Log,
+    snapshots: &BTreeSet<Offset>,
+    now_ms: i64,
+) -> Result<(), DiskError> {
     let shared = log.shared.clone();
-    let first = log.first_base_offset();
-    log.producers = Producers::at(first);
-    for (offset, path) in snapshots(&shared.files, &log.place)?.into_iter().rev() {
-        if offset > log.end_offset {
-            continue;
-        }
+    log.producers = Producers::at(log.first_base_offset());
+    for offset in snapshots.range(..=log.end_offset).rev() {
+        let path = log.place.segment(*offset, Kind::Snapshot);
         let bytes = shared.files.read(&path).at("read", &path)?;
         if let Some(producers) = snapshot::decode(&bytes) {
-            log.producers = Producers::at(offset);
+            log.producers = Producers::at(*offset);
             producers.into_iter().for_each(|(id, producer)| log.producers.restore(id, producer));
             log.producers.expire(now_ms, shared.producer_expiration_ms);
             break;
@@ -350,10 +348,8 @@ pub(super) fn rebuild_producers(log: &mut Log, now_ms: i64) -> Result<(), DiskEr
     let sealed = log.sealed.iter().filter(|s| s.next_base_offset > from);
     let mut pieces: Vec<_> = sealed.map(|s| (s.file.clone(), s.size_bytes)).collect();
     pieces.push((log.active.file.clone(), log.active.size_bytes));
-    for (file, size_bytes) in pieces {
-        if from < log.end_offset {
-            replay(log, &file, size_bytes, from)?;
-        }
+    if from < log.end_offset {
+        pieces.iter().try_for_each(|(file, size)| replay(log, file, *size, from))?;
     }
     log.producers.end_offset = log.end_offset;
     Ok(())

@@ -1,13 +1,14 @@
 //! Making a log shorter: at its start (DeleteRecords, retention) and at its end (a follower that
 //! must give up what its leader does not have).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::error::{At, ClientFault, DiskError, StorageError};
 use super::fd_cache::SegmentFile;
 use super::load;
 use super::log::Log;
-use super::names::Kind;
+use super::names::{Kind, parse_segment_file};
 use super::producer_state::Producers;
 use super::segment::{ActiveSegment, find};
 use crate::common::Offset;
@@ -113,9 +114,9 @@ impl Log {
         self.unsynced_from = self.unsynced_from.min(self.active.base_offset());
         self.snapshots_unsynced.retain(|snapshot| *snapshot <= self.end_offset);
         self.epochs.truncate_from_end(self.end_offset);
-        self.remove_snapshots_above(self.end_offset)?;
+        let snapshots = self.keep_snapshots(self.end_offset)?;
         self.sync_dir()?;
-        load::rebuild_producers(self, now_ms)?;
+        load::rebuild_producers(self, &snapshots, now_ms)?;
         Ok(true)
     }
 
@@ -127,7 +128,7 @@ impl Log {
         self.remove_files(&self.active.file.clone())?;
         let sealed = std::mem::take(&mut self.sealed);
         sealed.iter().rev().try_for_each(|segment| self.remove_files(&segment.file))?;
-        self.remove_snapshots_above(-1)?;
+        self.keep_snapshots(-1)?;
         self.active = self.begin_segment(offset, now_ms)?;
         (self.start_offset, self.end_offset) = (offset, offset);
         (self.durable_until, self.unsynced_from) = (offset, offset);
@@ -196,12 +197,20 @@ impl Log {
         Ok(())
     }
 
-    fn remove_snapshots_above(&self, offset: Offset) -> Result<(), DiskError> {
-        for (at, path) in load::snapshots(&self.shared.files, &self.place)? {
-            if at > offset {
-                self.shared.files.remove_file(&path).at("remove", &path)?;
+    /// Removes the snapshots above `offset`; returns those that are left.
+    fn keep_snapshots(&self, offset: Offset) -> Result<BTreeSet<Offset>, DiskError> {
+        let (files, dir) = (&self.shared.files, self.place.dir());
+        let mut kept = BTreeSet::new();
+        for entry in files.list(&dir).at("list", &dir)? {
+            match parse_segment_file(&entry.name) {
+                Some((at, Kind::Snapshot)) if at <= offset => drop(kept.insert(at)),
+                Some((_, Kind::Snapshot)) => {
+                    let path = dir.join(&entry.name);
+                    files.remove_file(&path).at("remove", &path)?;
+                }
+                _ => {}
             }
         }
-        Ok(())
+        Ok(kept)
     }
 }
