@@ -11,7 +11,7 @@ use super::names::Kind;
 use super::producer_state::EndedTxn;
 use super::txn_index::{self, AbortedTxn};
 use super::walk::Headers;
-use crate::common::{NO_TIMESTAMP, Offset};
+use crate::common::{NO_OFFSET, NO_TIMESTAMP, Offset};
 use crate::env::Files;
 use crate::protocol::batch::{BatchHeader, HEADER_BYTES};
 
@@ -95,6 +95,30 @@ pub(super) struct Found {
     pub header: BatchHeader,
 }
 
+impl Found {
+    pub(super) fn located(&self) -> Located {
+        let (base_offset, size_bytes) = (self.header.base_offset, self.header.size_bytes());
+        Located { position: self.position, base_offset, size_bytes }
+    }
+}
+
+/// Where a batch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Located {
+    pub position: u32,
+    pub base_offset: Offset,
+    pub size_bytes: usize,
+}
+
+/// What memory tells of the place of an offset in the active segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hint {
+    /// The batch that holds it.
+    There(Located),
+    /// A batch at or before it.
+    From(u32),
+}
+
 /// The segment that the log appends to.
 #[derive(Debug)]
 pub(super) struct ActiveSegment {
@@ -115,8 +139,10 @@ pub(super) struct ActiveSegment {
     pub created_ms: i64,
     /// `segment.jitter.ms` drawn for this segment.
     pub jitter_ms: i64,
-    /// (base offset, position) of the newest batches.
+    /// (base offset, position) of the newest batches, without holes between them.
     tail: VecDeque<(Offset, u32)>,
+    /// The offset after the newest batch.
+    tail_end: Offset,
 }
 
 impl ActiveSegment {
@@ -136,6 +162,7 @@ impl ActiveSegment {
             created_ms,
             jitter_ms,
             tail: VecDeque::new(),
+            tail_end: NO_OFFSET,
         }
     }
 
@@ -202,10 +229,13 @@ impl ActiveSegment {
             self.note_time();
             self.unindexed_bytes = 0;
         }
-        if self.tail.len() == TAIL_BATCHES {
+        if batch.base_offset != self.tail_end {
+            self.tail.clear();
+        } else if self.tail.len() == TAIL_BATCHES {
             self.tail.pop_front();
         }
         self.tail.push_back((batch.base_offset, position));
+        self.tail_end = batch.last_offset + 1;
         self.unindexed_bytes = self.unindexed_bytes.saturating_add(size_bytes);
         self.size_bytes += size_bytes;
     }
@@ -291,14 +321,28 @@ impl ActiveSegment {
         })
     }
 
-    /// A position at or before the batch that holds `offset`, from memory.
-    pub(super) fn position_before(&self, offset: Offset) -> u32 {
+    /// Where the batch that holds `offset` is, from memory: exactly for the newest ones.
+    pub(super) fn hint(&self, offset: Offset) -> Hint {
         let newer = self.tail.partition_point(|(base, _)| *base <= offset);
-        if let Some((_, position)) = newer.checked_sub(1).and_then(|at| self.tail.get(at)) {
-            return *position;
+        if let Some((base_offset, position)) = newer.checked_sub(1).and_then(|at| self.tail.get(at))
+        {
+            if offset >= self.tail_end {
+                return Hint::From(*position);
+            }
+            let next = self.tail.get(newer).map_or(self.size_bytes, |(_, position)| *position);
+            let (position, base_offset) = (*position, *base_offset);
+            let size_bytes = (next - position) as usize;
+            return Hint::There(Located { position, base_offset, size_bytes });
         }
         let relative = offset.saturating_sub(self.base_offset()).clamp(0, i64::from(u32::MAX));
-        self.offsets.lookup(relative as u32).map_or(0, |entry| entry.position)
+        Hint::From(self.offsets.lookup(relative as u32).map_or(0, |entry| entry.position))
+    }
+
+    /// A position at or before the batch that holds `offset`, from memory.
+    pub(super) fn position_before(&self, offset: Offset) -> u32 {
+        match self.hint(offset) {
+            Hint::There(Located { position, .. }) | Hint::From(position) => position,
+        }
     }
 
     /// Cuts the file at `position` and the indexes with it; `offset` is the new end. The largest

@@ -10,7 +10,7 @@ use super::fd_cache::SegmentFile;
 use super::index::{TimeEntry, lookup};
 use super::log::Log;
 use super::names::Kind;
-use super::segment::{Found, MaxTimestamp, SealedSegment, find};
+use super::segment::{Hint, Located, MaxTimestamp, SealedSegment, find};
 use super::txn_index::{self, AbortedTxn};
 use super::walk::{Headers, read_batch};
 use crate::common::{LeaderEpoch, Offset};
@@ -90,9 +90,9 @@ pub struct ReadPlan {
     view: View,
     from: Offset,
     until: Offset,
-    /// Where to begin to look for `from` and `until` in the active segment.
-    from_hint: u32,
-    until_hint: u32,
+    /// Where `from` and `until` are, if they are in the active segment.
+    from_hint: Hint,
+    until_hint: Hint,
 }
 
 impl ReadPlan {
@@ -109,10 +109,10 @@ impl ReadPlan {
         for at in self.view.at(self.from)..self.view.count() {
             let piece = self.view.piece(at);
             if let Some(first) = self.position_of(piece, self.from, self.from_hint)? {
-                if first.header.base_offset >= self.until {
+                if first.base_offset >= self.until {
                     return Ok(LogSlices::EMPTY);
                 }
-                return self.slice(piece, &first, max_bytes, min_one);
+                return self.slice(piece, first, max_bytes, min_one);
             }
         }
         Ok(LogSlices::EMPTY)
@@ -123,19 +123,21 @@ impl ReadPlan {
         &self,
         piece: Piece<'_>,
         offset: Offset,
-        hint: u32,
-    ) -> Result<Option<Found>, DiskError> {
-        let from = match piece.sealed {
-            Some(sealed) => sealed.position_before(offset)?,
-            None => hint,
+        hint: Hint,
+    ) -> Result<Option<Located>, DiskError> {
+        let from = match (piece.sealed, hint) {
+            (Some(sealed), _) => sealed.position_before(offset)?,
+            (None, Hint::There(located)) => return Ok(Some(located)),
+            (None, Hint::From(position)) => position,
         };
-        find(piece.file, from, piece.size_bytes, offset)
+        let found = find(piece.file, from, piece.size_bytes, offset)?;
+        Ok(found.map(|found| found.located()))
     }
 
     fn slice(
         &self,
         piece: Piece<'_>,
-        first: &Found,
+        first: Located,
         max_bytes: usize,
         min_one: bool,
     ) -> Result<LogSlices, DiskError> {
@@ -145,7 +147,7 @@ impl ReadPlan {
             let stop = self.position_of(piece, self.until, self.until_hint)?;
             stop.map_or(piece.size_bytes, |found| found.position)
         };
-        let first_bytes = first.header.size_bytes();
+        let first_bytes = first.size_bytes;
         let wanted = match max_bytes {
             max if max >= first_bytes => max,
             _ if min_one => first_bytes,
@@ -361,8 +363,8 @@ impl Log {
             view: View::of(self),
             from,
             until,
-            from_hint: self.active.position_before(from),
-            until_hint: self.active.position_before(until),
+            from_hint: self.active.hint(from),
+            until_hint: self.active.hint(until),
         })
     }
 
