@@ -19,18 +19,18 @@ logger.server.name=kafka.server.KafkaRaftServer
 logger.server.level=INFO
 ";
 
-/// Writes the settings, formats the directory; returns the port that clients will use.
-pub fn prepare(jars: &Path, room: &Path, settings: &Settings) -> Result<u16, String> {
+/// Writes the settings and formats the directory.
+pub fn prepare(jars: &Path, room: &Path, settings: &Settings) -> Result<(), String> {
     let controller = ports::free()?;
-    let (listeners, port) = listeners(settings)?;
     let id = settings.get("node.id");
     let data = room.join("data");
     let text = format!(
         "{}process.roles=broker,controller\n\
          controller.quorum.voters={id}@127.0.0.1:{controller}\n\
-         listeners={listeners},CONTROLLER://127.0.0.1:{controller}\n\
+         listeners={},CONTROLLER://127.0.0.1:{controller}\n\
          controller.listener.names=CONTROLLER\nlog.dirs={}\n",
         settings.text(),
+        settings.get("listeners"),
         data.display()
     );
     let write = |name: &str, text: &str| {
@@ -55,18 +55,7 @@ pub fn prepare(jars: &Path, room: &Path, settings: &Settings) -> Result<u16, Str
         let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
         return Err(format!("Kafka's directory could not be formatted: {said}"));
     }
-    Ok(port)
-}
-
-/// Those of the settings, or one on a free port; and the port of the first.
-fn listeners(settings: &Settings) -> Result<(String, u16), String> {
-    let set = settings.get("listeners");
-    if set.is_empty() {
-        let port = ports::free()?;
-        return Ok((format!("PLAINTEXT://127.0.0.1:{port}"), port));
-    }
-    let first = set.split(',').next().and_then(|one| one.rsplit(':').next()?.parse().ok());
-    Ok((set.to_string(), first.ok_or_else(|| format!("`{set}`: no port"))?))
+    Ok(())
 }
 
 /// The JVM options that the broker and its tools share.

@@ -56,8 +56,6 @@ pub struct Broker {
 struct Paths {
     jars: PathBuf,
     ottla: PathBuf,
-    /// Whether the port is ours to choose: the settings have no listeners.
-    chooses_port: bool,
 }
 
 impl Broker {
@@ -79,13 +77,14 @@ impl Broker {
         wrapper: Vec<String>,
     ) -> Result<Broker, String> {
         let room = places.room(&format!("{name}-{}", kind.to_string().to_lowercase()))?;
-        let chooses_port = settings.get("listeners").is_empty();
-        let paths = Paths { jars: places.kafka_jars(), ottla: places.ottla(), chooses_port };
-        let port = match kind {
-            Kind::Kafka => kafka::prepare(&paths.jars, &room, settings)?,
-            Kind::Ottla => ottla::prepare(&room, settings)?,
-        };
-        let (child, port) = launch(kind, &paths, &room, port, &wrapper)?;
+        let paths = Paths { jars: places.kafka_jars(), ottla: places.ottla() };
+        let settings = settings.with_listeners()?;
+        match kind {
+            Kind::Kafka => kafka::prepare(&paths.jars, &room, &settings)?,
+            Kind::Ottla => ottla::prepare(&room, &settings)?,
+        }
+        let port = settings.port()?;
+        let child = launch(kind, &paths, &room, port, &wrapper)?;
         Ok(Broker { kind, port, room, wrapper, places: paths, child })
     }
 
@@ -135,8 +134,7 @@ impl Broker {
 
     /// Starts the stopped broker again on the same port and data.
     pub fn start_again(&mut self) -> Result<(), String> {
-        let started = launch(self.kind, &self.places, &self.room, self.port, &self.wrapper)?;
-        self.child = started.0;
+        self.child = launch(self.kind, &self.places, &self.room, self.port, &self.wrapper)?;
         Ok(())
     }
 
@@ -167,11 +165,11 @@ fn launch(
     room: &Path,
     port: u16,
     wrapper: &[String],
-) -> Result<(Child, u16), String> {
+) -> Result<Child, String> {
     let mut words: Vec<String> = wrapper.to_vec();
     words.extend(match kind {
         Kind::Kafka => kafka::command(&paths.jars, room),
-        Kind::Ottla => ottla::command(&paths.ottla, room, paths.chooses_port.then_some(port)),
+        Kind::Ottla => ottla::command(&paths.ottla, room),
     });
     let log = room.join("log");
     let open = || File::options().create(true).append(true).open(&log);
@@ -186,11 +184,11 @@ fn launch(
         let log = std::fs::read_to_string(&log).unwrap_or_default();
         let fresh = log.get(seen..).unwrap_or_default();
         let ready = match kind {
-            Kind::Kafka => kafka::ready(fresh).then_some(port),
-            Kind::Ottla => ottla::ready(fresh),
+            Kind::Kafka => kafka::ready(fresh),
+            Kind::Ottla => ottla::ready(fresh, port),
         };
-        if let Some(port) = ready {
-            return Ok((child, port));
+        if ready {
+            return Ok(child);
         }
         if !matches!(child.try_wait(), Ok(None)) {
             return Err(format!("{kind} ended while starting: {}", last_lines(fresh)));

@@ -1,33 +1,27 @@
-//! Ottla as its users start it: a properties file, port 0, the ready line on stdout.
+//! Ottla as its users start it: a properties file, a data directory, the ready line on stdout.
 
 use super::settings::Settings;
 use serde_json::Value;
 use std::path::Path;
 
-/// Writes the settings; returns port 0, which lets Ottla choose.
-pub fn prepare(room: &Path, settings: &Settings) -> Result<u16, String> {
+/// Writes the settings.
+pub fn prepare(room: &Path, settings: &Settings) -> Result<(), String> {
     let path = room.join("server.properties");
-    std::fs::write(&path, settings.text()).map_err(|e| format!("{path:?}: {e}"))?;
-    Ok(0)
+    std::fs::write(&path, settings.text()).map_err(|e| format!("{path:?}: {e}"))
 }
 
-/// - `port`: 0 for any; none where the settings have listeners of their own.
-pub fn command(binary: &Path, room: &Path, port: Option<u16>) -> Vec<String> {
+pub fn command(binary: &Path, room: &Path) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
     let config = text(&room.join("server.properties"));
     let data = text(&room.join("data"));
     let words = [&text(binary), "--config", &config, "--data-dir", &data, "--http-port", "0"];
-    let mut words = words.map(String::from).to_vec();
-    if let Some(port) = port {
-        // Named by address, as the oracle is, so that both are told to clients alike.
-        words.extend(["--set".into(), format!("listeners=PLAINTEXT://127.0.0.1:{port}")]);
-    }
-    words
+    words.map(String::from).into()
 }
 
-/// The port of `ottla ready {"bootstrap":"host:port",…}`, once that line is whole.
-pub fn ready(log: &str) -> Option<u16> {
-    let line = log.lines().find_map(|line| line.strip_prefix("ottla ready "))?;
-    let ready: Value = serde_json::from_str(line).ok()?;
-    ready["bootstrap"].as_str()?.rsplit(':').next()?.parse().ok()
+/// Whether the line `ottla ready {"bootstrap":"host:port",…}` is whole and names the port.
+pub fn ready(log: &str, port: u16) -> bool {
+    let line = log.lines().find_map(|line| line.strip_prefix("ottla ready "));
+    let ready = line.and_then(|line| serde_json::from_str::<Value>(line).ok());
+    let told = ready.and_then(|ready| Some(ready["bootstrap"].as_str()?.to_string()));
+    told.is_some_and(|told| told.ends_with(&format!(":{port}")))
 }

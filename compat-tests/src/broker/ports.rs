@@ -1,4 +1,4 @@
-//! Free ports for Kafka, which has to be told both of its ports before it starts.
+//! Free ports: both brokers are told theirs before they start, so that both have the same settings.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,6 @@
 //! Broker settings: what every test broker gets, and a folder's `broker.properties` on top.
 
+use super::ports;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -51,6 +52,26 @@ impl Settings {
             self.properties.insert(key.trim().into(), value.trim().into());
         }
         Ok(())
+    }
+
+    /// With a listener on a free port, told to clients by its address, unless there are some.
+    pub fn with_listeners(&self) -> Result<Settings, String> {
+        let mut settings = self.clone();
+        if self.get("listeners").is_empty() {
+            let listener = format!("PLAINTEXT://127.0.0.1:{}", ports::free()?);
+            for key in ["listeners", "advertised.listeners"] {
+                settings.properties.insert(key.into(), listener.clone());
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Of the first listener.
+    pub fn port(&self) -> Result<u16, String> {
+        let listeners = self.get("listeners");
+        let first =
+            listeners.split(',').next().and_then(|one| one.rsplit(':').next()?.parse().ok());
+        first.ok_or_else(|| format!("`{listeners}`: no port"))
     }
 
     pub fn feature(mut self, name: &str, level: u32) -> Settings {
