@@ -5,5 +5,5 @@
 # --self-check spoils answers: a probe passes when it notices.
 cd "$(dirname "$(readlink -f "$0")")" || exit 2
 ./setup.sh >&2 || exit 2
-built=${OTTLA_CACHE:-$HOME/.cache/ottla-compat}/probes
-exec java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$built/classes:$built/lib/*" probes.Main "$@"
+room=${OTTLA_CACHE:-$HOME/.cache/ottla-compat}/probes
+exec java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$room/classes:$room/libs/*" probes.Main "$@"
