@@ -15,7 +15,7 @@ fn object(fields: &[Field], version: i16, name: &str) -> Value {
     let present = fields.iter().filter(|f| f.versions.contains(version));
     let of = |f: &Field| match f.name.as_str() {
         // With no time at all the answer would depend on who is faster.
-        "timeoutMs" => json!(10_000),
+        "timeoutMs" => json!(60_000),
         _ => value(&f.kind, version, name),
     };
     Value::Object(present.map(|f| (f.name.clone(), of(f))).collect())
@@ -27,7 +27,7 @@ pub fn empty_body(message: &Message) -> Value {
     let has = |name: &str| message.fields.iter().any(|f| f.name == name);
     let mut body = json!({});
     if has("timeoutMs") {
-        body["timeoutMs"] = json!(10_000);
+        body["timeoutMs"] = json!(60_000);
     }
     if has("acks") {
         body["acks"] = json!(-1);
