@@ -4,6 +4,5 @@
 # $BROKER_CTL restarts the broker (`term`, `kill`) and runs others (`spawn FILE`, `end HOST:PORT`): see Outside.java.
 # --self-check spoils answers: a probe passes when it notices.
 cd "$(dirname "$(readlink -f "$0")")" || exit 2
-./setup.sh >&2 || exit 2
-room=${OTTLA_CACHE:-$HOME/.cache/ottla-compat}/probes
+room=$(./setup.sh) || exit 2
 exec java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$room/classes:$room/libs/*" probes.Main "$@"
