@@ -394,3 +394,18 @@ fn the_recovery_point_moves_only_by_a_flush() {
     assert_eq!(disk.sim.counts().syncs, syncs + 1, "one fsync for the data alone");
     dir.write_checkpoints(&[row(&log)]).unwrap();
 }
+
+#[test]
+fn a_failed_fsync_is_told_with_its_file_and_moves_nothing() {
+    for spare in 0..5 {
+        let disk = Disk::new(small());
+        let dir = disk.open().unwrap();
+        let mut log = disk.create(&dir);
+        fill(&mut log, 20);
+        disk.sim.fail(FaultOn::Sync, spare, 5);
+        let error = log.flush().unwrap_err();
+        assert!(error.path.starts_with("/data/orders-0") && !error.is_full(), "{error}");
+        assert_eq!((log.durable_until(), log.recovery_point()), (0, 0));
+        assert_eq!(log.end_offset(), 20);
+    }
+}

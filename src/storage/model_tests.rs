@@ -150,6 +150,7 @@ impl World {
                     self.log().truncate_to(to, NOW).unwrap();
                     let end = self.log().end_offset();
                     self.model.cut(end);
+                    self.step(&Step::Checkpoint);
                 }
             }
             Step::FailedWrite(spare) => {
