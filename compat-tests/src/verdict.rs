@@ -27,6 +27,15 @@ impl Test {
         Test { name: name.into(), verdict: Verdict::Fail, detail: detail.into() }
     }
 
+    /// Whether it stands for the script as a whole: `run.sh` that ended badly, `setup` that failed.
+    pub fn is_broken_script(&self) -> bool {
+        Test::names_broken_script(&self.name, self.verdict)
+    }
+
+    pub fn names_broken_script(name: &str, verdict: Verdict) -> bool {
+        verdict == Verdict::Fail && ["run.sh", "setup"].contains(&name)
+    }
+
     /// An error is a failure that says why.
     pub fn of(name: impl Into<String>, outcome: Result<(), String>) -> Test {
         match outcome {

@@ -89,7 +89,9 @@ fn generated(
         add(version, "defaults", encode(message, version, &sample::empty_body(message))?.bytes);
         if [min, max, message.flexible.min].contains(&version) {
             let spoiled = sample::spoiled(&encoded).into_iter();
-            for (name, bytes) in spoiled.filter(|(name, _)| !is_lenient(name)) {
+            for (name, bytes) in
+                spoiled.filter(|(name, _)| !is_lenient(name) && !is_hasty(api, name))
+            {
                 add(version, &name, bytes);
             }
         }
@@ -109,6 +111,12 @@ fn generated(
 fn is_lenient(name: &str) -> bool {
     let ends = [" -2 long", " -2^31 long", " 2^32-1 long"];
     ends.iter().any(|end| name.ends_with(end)) || name == "clusterId null"
+}
+
+/// The rest of a null array would be read as the time that CreatePartitions has: a millisecond, after
+/// which the answer depends on who is faster.
+fn is_hasty(api: &str, name: &str) -> bool {
+    api == "CreatePartitions" && name.ends_with("assignments null")
 }
 
 /// Longer than any generated request may take; all ask for no wait.

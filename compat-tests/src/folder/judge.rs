@@ -30,6 +30,13 @@ pub fn judge(
     if kafka.is_empty() || ottla.is_empty() {
         judgement.problems.push("no test ran".into());
     }
+    // A script that broke tells nothing, on whichever broker.
+    for test in ottla.iter().filter(|test| test.is_broken_script()) {
+        judgement.problems.push(format!("{}: {}", test.name, test.detail));
+    }
+    if kafka.iter().any(|(name, verdict)| Test::names_broken_script(name, *verdict)) {
+        judgement.problems.push("the script broke on Kafka".into());
+    }
     let mut used = vec![false; allowed.len()];
     for (name, verdict) in kafka {
         let difference = differs(*verdict, here.get(name.as_str()).copied());

@@ -61,8 +61,7 @@ impl Oracle {
             return Ok(vec!["no test ran".into()]);
         }
         // What the script itself did wrong is no result.
-        if let Some(broken) = tests.iter().find(|t| ["run.sh", "setup"].contains(&t.name.as_str()))
-        {
+        if let Some(broken) = tests.iter().find(|test| test.is_broken_script()) {
             return Ok(vec![format!("{}: {}", broken.name, broken.detail)]);
         }
         match Oracle::load(folder)? {
