@@ -84,7 +84,7 @@ impl Broker {
             Kind::Ottla => ottla::prepare(&room, &settings)?,
         }
         let port = settings.port()?;
-        let child = launch(kind, &paths, &room, port, &wrapper)?;
+        let child = launch(kind, &paths, &room, &wrapper)?;
         Ok(Broker { kind, port, room, wrapper, places: paths, child })
     }
 
@@ -134,7 +134,7 @@ impl Broker {
 
     /// Starts the stopped broker again on the same port and data.
     pub fn start_again(&mut self) -> Result<(), String> {
-        self.child = launch(self.kind, &self.places, &self.room, self.port, &self.wrapper)?;
+        self.child = launch(self.kind, &self.places, &self.room, &self.wrapper)?;
         Ok(())
     }
 
@@ -159,13 +159,7 @@ impl Drop for Broker {
     }
 }
 
-fn launch(
-    kind: Kind,
-    paths: &Paths,
-    room: &Path,
-    port: u16,
-    wrapper: &[String],
-) -> Result<Child, String> {
+fn launch(kind: Kind, paths: &Paths, room: &Path, wrapper: &[String]) -> Result<Child, String> {
     let mut words: Vec<String> = wrapper.to_vec();
     words.extend(match kind {
         Kind::Kafka => kafka::command(&paths.jars, room),
@@ -185,7 +179,7 @@ fn launch(
         let fresh = log.get(seen..).unwrap_or_default();
         let ready = match kind {
             Kind::Kafka => kafka::ready(fresh),
-            Kind::Ottla => ottla::ready(fresh, port),
+            Kind::Ottla => ottla::ready(fresh),
         };
         if ready {
             return Ok(child);
