@@ -202,6 +202,7 @@ impl LogDir {
         };
         let start_offsets = self.read_checkpoint(LOG_START)?;
         let high_watermarks = self.read_checkpoint(REPLICATION)?;
+        let mut lowered = false;
         let mut loaded = Loaded { logs: Vec::new(), clean, deleted: Vec::new() };
         for entry in self.shared.files.list(&self.path).at("list", &self.path)? {
             let dir = self.path.join(&entry.name);
@@ -228,7 +229,15 @@ impl LogDir {
             let log = opening.open()?;
             let high_watermark = high_watermarks.get(&partition).copied().unwrap_or(0);
             let high_watermark = high_watermark.clamp(log.start_offset(), log.end_offset());
+            lowered |= recovery_points.get(&partition).is_some_and(|at| *at > log.recovery_point());
             loaded.logs.push(LoadedLog { partition, topic_id, log, high_watermark });
+        }
+        if lowered && !clean {
+            // Logs were cut. What is appended to them next may not pass for durable by the old word.
+            let row = |found: &LoadedLog| {
+                found.log.checkpoint_row(found.partition.clone(), found.high_watermark)
+            };
+            self.write_checkpoints(&loaded.logs.iter().map(row).collect::<Vec<_>>())?;
         }
         Ok(loaded)
     }
