@@ -62,16 +62,18 @@ impl Log {
 
     /// Takes the sealed segments that end at or below `offset` out of the log and removes their
     /// files; the log start moves up to what is left. Readers that hold one open go on. Returns how
-    /// many were removed. What was not flushed yet costs two fsyncs: the snapshot behind what goes
-    /// must be durable, or a crash would forget the producers.
+    /// many were removed. What was not flushed yet costs fsyncs: the snapshot behind each segment
+    /// that goes must be durable, or a crash in between would forget the producers.
     ///
     /// # Errors
     /// [`DiskError`]; a segment whose removal failed is out of the log all the same, and the next
     /// load finds it below the log start.
     pub fn delete_segments_below(&mut self, offset: Offset) -> Result<usize, DiskError> {
         let count = self.sealed.partition_point(|segment| segment.next_base_offset <= offset);
-        let Some(last) = count.checked_sub(1) else { return Ok(0) };
-        self.sync_snapshot(self.sealed[last].next_base_offset)?;
+        if count == 0 {
+            return Ok(0);
+        }
+        self.sync_snapshots(count)?;
         let gone: Vec<_> = Arc::make_mut(&mut self.sealed).drain(..count).collect();
         let first = self.first_base_offset();
         if self.start_offset < first {
@@ -138,15 +140,20 @@ impl Log {
         self.sync_dir()
     }
 
-    /// Makes the snapshot at `offset` durable, if no flush has.
-    fn sync_snapshot(&mut self, offset: Offset) -> Result<(), DiskError> {
-        if !self.snapshots_unsynced.contains(&offset) {
+    /// Makes the snapshots behind the first `count` sealed segments durable, if no flush has.
+    fn sync_snapshots(&mut self, count: usize) -> Result<(), DiskError> {
+        let behind = self.sealed[..count].iter().map(|segment| segment.next_base_offset);
+        let unsynced: Vec<_> =
+            behind.filter(|offset| self.snapshots_unsynced.contains(offset)).collect();
+        for offset in &unsynced {
+            let path = self.place.segment(*offset, Kind::Snapshot);
+            let file = self.shared.files.open(&path, OpenMode::ReadWrite).at("open", &path)?;
+            file.sync_data().at("sync", &path)?;
+        }
+        if unsynced.is_empty() {
             return Ok(());
         }
-        let path = self.place.segment(offset, Kind::Snapshot);
-        let file = self.shared.files.open(&path, OpenMode::ReadWrite).at("open", &path)?;
-        file.sync_data().at("sync", &path)?;
-        self.snapshots_unsynced.retain(|unsynced| *unsynced != offset);
+        self.snapshots_unsynced.retain(|offset| !unsynced.contains(offset));
         self.sync_dir()
     }
 
