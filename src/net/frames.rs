@@ -2,13 +2,16 @@
 
 use std::future::Future;
 use std::io;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Space asked for a first read, and for each step of a growing frame.
+/// Space asked for a first read, and for each step of a growing frame. A connection whose reads
+/// fill it gets twice as much the next time, so that few calls fetch what a busy client sends;
+/// at most as much as malloc still takes from its heap instead of mapping it anew each time.
 const STEP_BYTES: usize = 16 << 10;
+const STEP_BYTES_MAX: usize = 120 << 10;
 /// A buffer above this is given back when nothing is left in it.
 const KEEP_BYTES: usize = 64 << 10;
 const SIZE_FIELD_BYTES: usize = 4;
@@ -23,9 +26,16 @@ pub enum FrameError {
 }
 
 /// Received bytes of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FrameBuffer {
     bytes: BytesMut,
+    step_bytes: usize,
+}
+
+impl Default for FrameBuffer {
+    fn default() -> Self {
+        Self { bytes: BytesMut::new(), step_bytes: STEP_BYTES }
+    }
 }
 
 impl FrameBuffer {
@@ -38,8 +48,21 @@ impl FrameBuffer {
         stream: &mut (impl AsyncRead + Unpin),
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        let read = std::pin::pin!(stream.read_buf(self.space()));
-        read.poll(cx)
+        let space = self.space();
+        let free = space.capacity() - space.len();
+        let read = std::pin::pin!(stream.read_buf(space));
+        let read = ready!(read.poll(cx))?;
+        self.fit_step(free, read);
+        Poll::Ready(Ok(read))
+    }
+
+    /// The next step, after `read` bytes of `free` space were filled.
+    fn fit_step(&mut self, free: usize, read: usize) {
+        if read == free {
+            self.step_bytes = (2 * self.step_bytes).min(STEP_BYTES_MAX);
+        } else if read < self.step_bytes / 4 {
+            self.step_bytes = (self.step_bytes / 2).max(STEP_BYTES);
+        }
     }
 
     /// The size that the frame at the front claims, once its size field is there.
@@ -48,10 +71,11 @@ impl FrameBuffer {
         Some(i32::from_be_bytes([size[0], size[1], size[2], size[3]]))
     }
 
-    /// Where the next read goes: at least 1 byte free, at most doubling what is there.
+    /// Where the next read goes: at least a quarter of a step free, at most a step more than is
+    /// there, or twice of that.
     fn space(&mut self) -> &mut BytesMut {
-        if self.bytes.capacity() == self.bytes.len() {
-            self.bytes.reserve(STEP_BYTES.max(self.bytes.len()));
+        if self.bytes.capacity() - self.bytes.len() < self.step_bytes / 4 {
+            self.bytes.reserve(self.step_bytes.max(self.bytes.len()));
         }
         &mut self.bytes
     }
@@ -130,6 +154,16 @@ mod tests {
         for (bytes, error) in table {
             assert_eq!(buffer_of(&bytes).next_frame(100), Err(error));
         }
+    }
+
+    #[test]
+    fn a_busy_connection_reads_in_larger_steps_and_a_quiet_one_goes_back() {
+        let mut buffer = FrameBuffer::default();
+        let full = |buffer: &mut FrameBuffer| buffer.fit_step(buffer.step_bytes, buffer.step_bytes);
+        (0..9).for_each(|_| full(&mut buffer));
+        assert_eq!(buffer.step_bytes, STEP_BYTES_MAX);
+        (0..9).for_each(|_| buffer.fit_step(STEP_BYTES, 100));
+        assert_eq!(buffer.step_bytes, STEP_BYTES);
     }
 
     #[test]

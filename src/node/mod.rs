@@ -122,6 +122,11 @@ impl Node {
         &self.ready_line
     }
 
+    /// What serves the listeners, for a caller in this process.
+    pub fn dispatch(&self) -> Dispatch {
+        Dispatch::new(self.broker.clone())
+    }
+
     /// The line that says in the log that this broker serves, as Kafka's own does.
     pub fn tell_running(&self) {
         tracing::info!(

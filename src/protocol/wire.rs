@@ -130,17 +130,25 @@ impl Out for BytesMut {
 
 /// From this size on bytes are passed on; below, a copy is cheaper than a piece more to write.
 const SHARED_BYTES_MIN: usize = 1024;
+/// Most answers to Produce and Fetch, their records left aside, fit without growing.
+const FIRST_BYTES: usize = 160;
 
 /// An answer as pieces for one vectored write; large records stay where they are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pieces {
     done: Vec<Bytes>,
     open: BytesMut,
 }
 
+impl Default for Pieces {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Pieces {
     pub fn new() -> Self {
-        Self::default()
+        Self { done: Vec::new(), open: BytesMut::with_capacity(FIRST_BYTES) }
     }
 
     /// Bytes of all pieces.
