@@ -28,9 +28,9 @@ pub(super) struct Arguments {
     /// Listen for clients on this port; 0 picks a free one
     #[arg(long, value_name = "N", value_parser = port)]
     pub port: Option<u16>,
-    /// Serve /health and /metrics on this port; 0 picks a free one (ottla.http.port)
-    #[arg(long, value_name = "N", value_parser = port)]
-    http_port: Option<u16>,
+    /// Serve /health and /metrics on this port; 0 picks a free one, -1 is none (ottla.http.port)
+    #[arg(long, value_name = "N", value_parser = http_port, allow_negative_numbers = true)]
+    http_port: Option<i32>,
     /// Create a topic before the broker is ready; may be given several times
     #[arg(long, value_name = "NAME[:PARTITIONS[:REPLICAS]]")]
     pub topic: Vec<TopicSpec>,
@@ -107,6 +107,14 @@ fn number<T: FromStr + PartialOrd + From<u8>>(text: Option<&str>) -> Option<Opti
 
 fn port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| "a port is a number from 0 to 65535".to_owned())
+}
+
+fn http_port(text: &str) -> Result<i32, String> {
+    if text == "-1" {
+        return Ok(-1);
+    }
+    let wrong = |_| "a port is a number from 0 to 65535, or -1 for no HTTP at all".to_owned();
+    port(text).map(i32::from).map_err(wrong)
 }
 
 /// What the arguments ask for.

@@ -69,6 +69,7 @@ fn an_ephemeral_node_keeps_its_data_in_a_new_directory() {
 #[test]
 fn another_port_also_frees_the_http_port() {
     assert_eq!(run("--port 9093").config.ottla.http_port, 0);
+    assert_eq!(run("--port 9093 --http-port -1").config.ottla.http_port, -1);
     assert_eq!(run("--port 9093 --set ottla.http.port=1").config.ottla.http_port, 1);
 }
 
