@@ -15,7 +15,7 @@ const EXEMPTIONS_MAX: usize = 10;
 const ROOMS: &[(&str, u8, &[&str])] = &[
     ("common",      0, &[]),
     ("env",         0, &["common"]),
-    ("protocol",    1, &["common"]),
+    ("protocol",    1, &["env", "common"]),
     ("config",      1, &["common"]),
     ("telemetry",   1, &["common"]),
     ("storage",     2, &["protocol", "config", "telemetry", "env", "common"]),

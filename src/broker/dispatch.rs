@@ -10,7 +10,7 @@ use super::handlers::{self, Call, Handler};
 use super::{Broker, handlers::api_versions};
 use crate::net::{CloseReason, Incoming, Progress, Reply, Service};
 use crate::protocol::header::{RequestHeader, response_header};
-use crate::protocol::wire::{Out as _, Pieces, WireRequest, WireResponse};
+use crate::protocol::wire::{Out as _, Piece, Pieces, WireRequest, WireResponse};
 use crate::security::Allowed;
 
 /// Serves the requests of all listeners of one broker.
@@ -74,8 +74,9 @@ pub fn answer<R: WireResponse>(header: &RequestHeader, response: &R) -> Reply {
     let throttle = Duration::ZERO; // quotas are not enforced in this version: nothing throttles
     let size = pieces.size_bytes() - 4;
     let mut pieces = pieces.finish().into_iter();
-    let head = pieces.next().map(|head| with_size(head, size)).unwrap_or_default();
-    Reply::Frame { head, rest: pieces.collect(), throttle }
+    // The header made the first one, so it is no file.
+    let Some(Piece::Bytes(head)) = pieces.next() else { unreachable!("an answer has a header") };
+    Reply::Frame { head: with_size(head, size), rest: pieces.collect(), throttle }
 }
 
 fn with_size(head: Bytes, size: usize) -> Bytes {

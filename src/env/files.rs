@@ -2,10 +2,13 @@
 //! The simulated side is in `files_sim.rs`.
 
 use std::fs;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::io::ReadWriteFlags;
 
 use super::files_sim::{SimFile, SimFiles, SimLock};
 
@@ -14,6 +17,9 @@ use super::files_sim::{SimFile, SimFiles, SimLock};
 const SYNC_THREADS: usize = 8;
 /// Parts of one vectored write; a batch has two.
 const PARTS_MAX: usize = 4;
+
+/// Bytes between two looks of [`File::is_cached`].
+const PROBE_BYTES: usize = 64 << 10;
 
 /// Where files live.
 #[derive(Clone, Default)]
@@ -300,6 +306,20 @@ impl File {
         Ok(())
     }
 
+    /// Whether reading or sending these bytes will hardly wait for the disk: looked up by reading a
+    /// byte of every 64 KiB, which is less than the kernel reads ahead.
+    pub fn is_cached(&self, position: u64, count: usize) -> bool {
+        let Self::Real(file) = self else { return true };
+        let last = position + count.saturating_sub(1) as u64;
+        let is_there = |at: u64| {
+            let mut byte = [0];
+            let buffers = &mut [IoSliceMut::new(&mut byte)];
+            let read = rustix::io::preadv2(file, buffers, at, ReadWriteFlags::NOWAIT);
+            read.is_ok_and(|count| count == 1)
+        };
+        count == 0 || (position..last).step_by(PROBE_BYTES).all(is_there) && is_there(last)
+    }
+
     /// Writes all `parts` one after the other from `position`, with one call where possible.
     ///
     /// # Errors
@@ -346,6 +366,36 @@ impl File {
             Self::Real(file) => Some(file.as_fd()),
             Self::Sim(_) => None,
         }
+    }
+}
+
+/// Bytes of a file that are sent without being read.
+#[derive(Clone)]
+pub struct FileSlice {
+    pub file: Arc<File>,
+    pub position: u64,
+    pub size_bytes: usize,
+}
+
+impl FileSlice {
+    /// Drops `count` bytes at the front.
+    pub fn advance(&mut self, count: usize) {
+        let count = count.min(self.size_bytes);
+        self.position += count as u64;
+        self.size_bytes -= count;
+    }
+}
+
+impl PartialEq for FileSlice {
+    fn eq(&self, other: &Self) -> bool {
+        let place = |slice: &Self| (slice.position, slice.size_bytes);
+        Arc::ptr_eq(&self.file, &other.file) && place(self) == place(other)
+    }
+}
+
+impl std::fmt::Debug for FileSlice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FileSlice({} + {})", self.position, self.size_bytes)
     }
 }
 

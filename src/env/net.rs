@@ -4,11 +4,15 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use rustix::fs::sendfile;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+
+use super::FileSlice;
 
 /// How sockets are made. The simulated side hands out in-memory streams ([`Stream::pair`]).
 #[derive(Clone, Default)]
@@ -98,11 +102,67 @@ impl Stream {
         (Self::Simulated(a), Self::Simulated(b))
     }
 
-    /// The socket, where there is one (for `sendfile`).
-    pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Self::Tcp(stream) => Some(stream.as_fd()),
-            Self::Simulated(_) => None,
+    /// As `poll_write_vectored`, for bytes that more follow: they need not leave at once.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn poll_write_more(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let stream = match self {
+            Self::Tcp(stream) => stream,
+            Self::Simulated(stream) => return Pin::new(stream).poll_write_vectored(cx, slices),
+        };
+        poll_io(stream, cx, |fd| {
+            let mut nothing = SendAncillaryBuffer::default();
+            Ok(sendmsg(fd, slices, &mut nothing, SendFlags::MORE | SendFlags::NOSIGNAL)?)
+        })
+    }
+
+    /// Sends what the peer takes now of `slice`, by `sendfile`.
+    ///
+    /// # Errors
+    /// What the system says; `UnexpectedEof` when the file ends inside the slice.
+    pub fn poll_send_file(
+        &mut self,
+        cx: &mut Context<'_>,
+        slice: &FileSlice,
+    ) -> Poll<io::Result<usize>> {
+        let sent = match (self, slice.file.as_fd()) {
+            (Self::Tcp(stream), Some(file)) => poll_io(stream, cx, |fd| {
+                let mut position = slice.position;
+                Ok(sendfile(fd, file, Some(&mut position), slice.size_bytes)?)
+            }),
+            (stream, _) => {
+                let mut bytes = vec![0; slice.size_bytes.min(SIMULATED_SEND_BYTES)];
+                slice.file.read_exact_at(&mut bytes, slice.position)?;
+                Pin::new(stream).poll_write(cx, &bytes)
+            }
+        };
+        match ready!(sent)? {
+            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+            count => Poll::Ready(Ok(count)),
+        }
+    }
+}
+
+/// Without `sendfile`: so much is read for one write.
+const SIMULATED_SEND_BYTES: usize = 64 << 10;
+
+/// Runs `io` while the socket can be written to.
+fn poll_io(
+    stream: &TcpStream,
+    cx: &mut Context<'_>,
+    io: impl Fn(BorrowedFd<'_>) -> io::Result<usize>,
+) -> Poll<io::Result<usize>> {
+    loop {
+        ready!(stream.poll_write_ready(cx))?;
+        match stream.try_io(Interest::WRITABLE, || io(stream.as_fd())) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return Poll::Ready(done),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::panics::catch_panic;
 use super::{CloseReason, Incoming, ListenerInfo, Progress, Reply, Service, Stop};
 use crate::env::{Env, Instant, Stream};
 use crate::protocol::api::ApiKey;
+use crate::protocol::wire::Piece;
 use crate::security::Session;
 use crate::telemetry::{Event as _, Metrics};
 
@@ -372,7 +373,7 @@ impl<S: Service> Connection<S> {
     fn take_reply(&mut self, reply: Reply) -> Result<(), End> {
         match reply {
             Reply::Frame { head, rest, throttle } => {
-                self.outbound.push(head);
+                self.outbound.push(Piece::Bytes(head));
                 rest.into_iter().for_each(|piece| self.outbound.push(piece));
                 if !throttle.is_zero() {
                     self.muted_until = Some(self.shared.env.clock.now() + throttle);

@@ -24,6 +24,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::protocol::header::RequestHeader;
+use crate::protocol::wire::Piece;
 use crate::security::Session;
 
 pub use connection::Shared;
@@ -65,7 +66,7 @@ pub enum Progress {
 pub enum Reply {
     /// A whole frame, size field included: its first bytes and what follows them. The connection
     /// starts nothing for `throttle` after it.
-    Frame { head: Bytes, rest: Vec<Bytes>, throttle: Duration },
+    Frame { head: Bytes, rest: Vec<Piece>, throttle: Duration },
     /// No answer is due (Produce with acks=0).
     Silent,
     /// The connection is closed once all earlier answers are written.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::StrBytes;
 use super::schema::{DescribedMessage, Field};
-use super::wire::{DecodeError, EncodeError, Fault, Out};
+use super::wire::{DecodeError, EncodeError, Fault, Out, Stored};
 use crate::common::varint::{self, VarintError};
 
 /// Elements that an array may have; Kafka 4.4 refuses more.
@@ -309,6 +309,35 @@ impl Wire for Bytes {
             out.put_shared(bytes);
         }
         Ok(())
+    }
+}
+
+impl Wire for Stored {
+    fn read(bytes: &mut Bytes, at: At) -> Result<Self, DecodeError> {
+        Bytes::read(bytes, at).map(Self::Read)
+    }
+
+    fn write<O: Out>(&self, out: &mut O, at: At) -> Result<(), EncodeError> {
+        Self::write_nullable(Some(self), out, at)
+    }
+
+    fn read_nullable(bytes: &mut Bytes, at: At) -> Result<Option<Self>, DecodeError> {
+        Ok(Bytes::read_nullable(bytes, at)?.map(Self::Read))
+    }
+
+    fn write_nullable<O: Out>(
+        value: Option<&Self>,
+        out: &mut O,
+        at: At,
+    ) -> Result<(), EncodeError> {
+        match value {
+            Some(Self::InFile(slice)) => {
+                write_length(Some(slice.size_bytes), out, at)?;
+                out.put_file(slice)
+            }
+            Some(Self::Read(bytes)) => Bytes::write_nullable(Some(bytes), out, at),
+            None => Bytes::write_nullable(None, out, at),
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Ottla's codecs and tables against kafka-protocol, an independent reader of the same bytes.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::{ApiKey as CrateKey, RequestKind, ResponseKind};
 
@@ -8,7 +11,8 @@ use super::api::{self, ApiKey};
 use super::messages::*;
 use super::sample::sample;
 use super::schema::{self, DescribedMessage, Message, Versions};
-use super::wire::{DecodeError, EncodeError, Fault, Pieces, WireResponse};
+use super::wire::{DecodeError, EncodeError, Fault, Piece, Pieces, Stored, WireResponse};
+use crate::env::{FileSlice, Files, OpenMode};
 
 /// Newest version that the crate has, where it lags: (request, response).
 fn crate_max(key: ApiKey) -> (i16, i16) {
@@ -52,6 +56,15 @@ fn the_crate_reads_and_writes_bodies_of_our_tables_unchanged() {
     }
 }
 
+/// The bytes of pieces of which none is a file.
+fn joined(pieces: &[Piece]) -> Vec<u8> {
+    let bytes = |piece: &Piece| match piece {
+        Piece::Bytes(bytes) => bytes.clone(),
+        Piece::File(slice) => panic!("{slice:?}"),
+    };
+    pieces.iter().map(bytes).collect::<Vec<Bytes>>().concat()
+}
+
 /// Reads and writes every sample of every version; also as pieces.
 macro_rules! unchanged {
     ($($message:ty),* $(,)?) => {$({
@@ -66,7 +79,7 @@ macro_rules! unchanged {
             value.encode(&mut pieces, version).unwrap();
             let name = stringify!($message);
             assert_eq!((&out[..], rest.len()), (&body[..], 0), "{name} {version}: {value:?}");
-            assert_eq!(pieces.finish().concat(), body, "{name} {version}");
+            assert_eq!(joined(&pieces.finish()), body, "{name} {version}");
         }
     })*};
 }
@@ -136,7 +149,8 @@ fn records_of_a_produce_are_slices_of_the_frame() {
 #[test]
 fn records_of_a_fetch_are_passed_on_not_copied() {
     let records = Bytes::from(vec![7; 5000]);
-    let partition = fetch::PartitionData { records: Some(records.clone()), ..Default::default() };
+    let stored = Stored::Read(records.clone());
+    let partition = fetch::PartitionData { records: Some(stored), ..Default::default() };
     let topic = fetch::FetchableTopicResponse { partitions: vec![partition], ..Default::default() };
     let response = FetchResponse { responses: vec![topic], ..Default::default() };
     let (mut whole, mut pieces) = (BytesMut::new(), Pieces::new());
@@ -144,8 +158,12 @@ fn records_of_a_fetch_are_passed_on_not_copied() {
     response.encode_pieces(&mut pieces, 16).unwrap();
     assert_eq!(pieces.size_bytes(), whole.len());
     let pieces = pieces.finish();
-    assert_eq!(pieces.concat(), whole);
-    assert!(pieces.iter().any(|piece| piece.as_ptr() == records.as_ptr()));
+    assert_eq!(joined(&pieces), whole);
+    let is_shared = |piece: &Piece| match piece {
+        Piece::Bytes(bytes) => bytes.as_ptr() == records.as_ptr(),
+        Piece::File(_) => false,
+    };
+    assert!(pieces.iter().any(is_shared));
 }
 
 #[test]
@@ -193,4 +211,38 @@ fn what_a_version_cannot_say_is_an_error_and_what_it_has_not_is_left_out() {
     assert!(request.encode(&mut out, 2).is_ok());
     let error = request.encode(&mut out, 1).unwrap_err();
     assert_eq!(error, EncodeError::Null { field: "topics", version: 1 });
+}
+
+#[test]
+fn records_left_in_their_file_are_a_piece_of_their_own() {
+    let files = Files::Sim(Default::default());
+    files.write(Path::new("/stored"), &[7; 100]).unwrap();
+    let file = Arc::new(files.open(Path::new("/stored"), OpenMode::Read).unwrap());
+    let slice = FileSlice { file, position: 10, size_bytes: 80 };
+    let answer = |stored| {
+        let partition = fetch::PartitionData { records: Some(stored), ..Default::default() };
+        let partitions = vec![partition];
+        let topic = fetch::FetchableTopicResponse { partitions, ..Default::default() };
+        FetchResponse { responses: vec![topic], ..Default::default() }
+    };
+    for version in [4, 11, 12, 18] {
+        let mut pieces = Pieces::new();
+        answer(Stored::InFile(slice.clone())).encode_pieces(&mut pieces, version).unwrap();
+        let mut read = BytesMut::new();
+        let stored = Stored::Read(Bytes::from(vec![7; 80]));
+        WireResponse::encode(&answer(stored), &mut read, version).unwrap();
+        assert_eq!(pieces.size_bytes(), read.len());
+        let (mut out, mut of_file) = (Vec::new(), 0);
+        for piece in pieces.finish() {
+            match piece {
+                Piece::Bytes(bytes) => out.extend_from_slice(&bytes),
+                Piece::File(sent) => {
+                    assert_eq!(sent, slice);
+                    of_file += 1;
+                    out.extend_from_slice(&[7; 80]);
+                }
+            }
+        }
+        assert_eq!((&out[..], of_file), (&read[..], 1), "version {version}");
+    }
 }

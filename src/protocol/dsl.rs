@@ -7,8 +7,8 @@
 //! Versions are written as in Kafka's schema files (`"3+"`, `"0-12"`, `"4"`). Types are Kafka's
 //! `bool int8 int16 uint16 int32 uint32 int64 float64 uuid string bytes records`, a struct's name,
 //! or `[type]` for an array; `text` is a string that the struct owns (for records, which outlive
-//! the batch that they came in) where `string` is a slice of the frame. A field with `null` is an
-//! `Option`. Without a default a field starts as its type's own default, a nullable one as
+//! the batch that they came in) where `string` is a slice of the frame; `stored` are records of an
+//! answer that may be sent from their file. A field with `null` is an `Option`. Without a default a field starts as its type's own default, a nullable one as
 //! `Some` of it, as Kafka's do.
 //!
 //! A struct with versions is a whole message; those without belong to the message above them.
@@ -239,6 +239,7 @@ macro_rules! rust_type {
     (text) => { std::sync::Arc<str> };
     (bytes) => { bytes::Bytes };
     (records) => { bytes::Bytes };
+    (stored) => { $crate::protocol::wire::Stored };
     ([$element:ident]) => { Vec<$crate::protocol::dsl::rust_type!($element)> };
     ($name:ident) => { $name };
 }
@@ -282,6 +283,9 @@ macro_rules! kind {
         $crate::protocol::schema::Kind::Bytes
     };
     (records) => {
+        $crate::protocol::schema::Kind::Records
+    };
+    (stored) => {
         $crate::protocol::schema::Kind::Records
     };
     ([$element:ident]) => {

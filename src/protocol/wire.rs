@@ -4,6 +4,7 @@
 use bytes::{Bytes, BytesMut};
 
 use super::api::ApiKey;
+use crate::env::FileSlice;
 
 /// What is wrong with bytes that a peer sent.
 #[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
@@ -67,6 +68,8 @@ pub enum EncodeError {
     TooLong { field: &'static str, length: usize },
     #[error("{message} has no version {version}")]
     Version { message: &'static str, version: i16 },
+    #[error("its records are still in their file")]
+    NotRead,
     /// kafka-protocol's own words.
     #[error("{message}: {reason}")]
     Crate { message: &'static str, reason: String },
@@ -120,6 +123,14 @@ pub trait Out {
     fn put_shared(&mut self, bytes: &Bytes) {
         self.open().extend_from_slice(bytes);
     }
+
+    /// Appends bytes of a file.
+    ///
+    /// # Errors
+    /// [`EncodeError::NotRead`] where only bytes can go.
+    fn put_file(&mut self, _: &FileSlice) -> Result<(), EncodeError> {
+        Err(EncodeError::NotRead)
+    }
 }
 
 impl Out for BytesMut {
@@ -133,10 +144,39 @@ const SHARED_BYTES_MIN: usize = 1024;
 /// Most answers to Produce and Fetch, their records left aside, fit without growing.
 const FIRST_BYTES: usize = 160;
 
-/// An answer as pieces for one vectored write; large records stay where they are.
+/// Records of an answer, read or left in the file that they are sent from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stored {
+    Read(Bytes),
+    InFile(FileSlice),
+}
+
+impl Default for Stored {
+    fn default() -> Self {
+        Self::Read(Bytes::new())
+    }
+}
+
+/// A part of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    Bytes(Bytes),
+    File(FileSlice),
+}
+
+impl Piece {
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::File(slice) => slice.size_bytes,
+        }
+    }
+}
+
+/// An answer as pieces for few writes; large records stay where they are.
 #[derive(Debug)]
 pub struct Pieces {
-    done: Vec<Bytes>,
+    done: Vec<Piece>,
     open: BytesMut,
 }
 
@@ -153,18 +193,18 @@ impl Pieces {
 
     /// Bytes of all pieces.
     pub fn size_bytes(&self) -> usize {
-        self.done.iter().map(Bytes::len).sum::<usize>() + self.open.len()
+        self.done.iter().map(Piece::size_bytes).sum::<usize>() + self.open.len()
     }
 
     /// The pieces in order; none is empty.
-    pub fn finish(mut self) -> Vec<Bytes> {
+    pub fn finish(mut self) -> Vec<Piece> {
         self.close_open();
         self.done
     }
 
     fn close_open(&mut self) {
         if !self.open.is_empty() {
-            self.done.push(self.open.split().freeze());
+            self.done.push(Piece::Bytes(self.open.split().freeze()));
         }
     }
 }
@@ -179,7 +219,13 @@ impl Out for Pieces {
             self.open.extend_from_slice(bytes);
         } else {
             self.close_open();
-            self.done.push(bytes.clone());
+            self.done.push(Piece::Bytes(bytes.clone()));
         }
+    }
+
+    fn put_file(&mut self, slice: &FileSlice) -> Result<(), EncodeError> {
+        self.close_open();
+        self.done.push(Piece::File(slice.clone()));
+        Ok(())
     }
 }

@@ -97,11 +97,6 @@ impl FetchAnswer {
         let size = |part: &PartFetched| part.outcome.as_ref().map_or(0, PartRead::size_bytes);
         self.parts.iter().map(size).sum()
     }
-
-    /// Reading it may wait for the disk: do that on the blocking pool.
-    pub fn is_cold(&self) -> bool {
-        self.parts.iter().any(|part| part.outcome.as_ref().is_ok_and(|read| read.is_cold))
-    }
 }
 
 /// Bytes from a log's end that are taken to be in the page cache.

@@ -361,14 +361,14 @@ fn readers_go_on_while_the_log_rolls_deletes_and_is_renamed() {
     fill(&mut log, 10);
     let plan = log.plan_read(0, 10).unwrap();
     let slices = plan.locate(200, true).unwrap();
-    let held = slices.iter().next().unwrap().file().unwrap();
+    let held = slices.in_file().unwrap().unwrap();
     fill(&mut log, 10);
     assert_eq!(whole(&slices.read().unwrap()).len(), 2);
     let deleted = dir.delete_log(&super::testing::partition(), &log).unwrap();
     assert_eq!(whole(&plan.locate(200, true).unwrap().read().unwrap()).len(), 2);
     dir.remove(&deleted).unwrap();
     let mut byte = [0];
-    held.read_exact_at(&mut byte, 0).unwrap();
+    held.file.read_exact_at(&mut byte, held.position).unwrap();
     drop(log);
     assert!(disk.load(&dir, None).logs.is_empty());
 }

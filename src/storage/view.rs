@@ -14,7 +14,7 @@ use super::segment::{Hint, Located, MaxTimestamp, SealedSegment, find};
 use super::txn_index::{self, AbortedTxn};
 use super::walk::{Headers, read_batch};
 use crate::common::{LeaderEpoch, Offset};
-use crate::env::File;
+use crate::env::FileSlice;
 use crate::protocol::batch::{BatchHeader, records};
 
 /// The segments of a log at one moment.
@@ -171,14 +171,6 @@ pub struct LogSlice {
 }
 
 impl LogSlice {
-    /// The open file, for `sendfile`.
-    ///
-    /// # Errors
-    /// [`DiskError`].
-    pub fn file(&self) -> Result<Arc<File>, DiskError> {
-        self.file.log()
-    }
-
     pub fn segment(&self) -> &Arc<SegmentFile> {
         &self.file
     }
@@ -207,8 +199,20 @@ impl LogSlices {
         self.bytes_to_end
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &LogSlice> {
-        self.slice.iter()
+    /// Whether reading them will hardly wait for the disk.
+    pub fn is_cached(&self) -> bool {
+        let Some(slice) = &self.slice else { return true };
+        slice.file.log().is_ok_and(|file| file.is_cached(slice.position, slice.size_bytes))
+    }
+
+    /// The bytes where they are; `None`: there are none.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn in_file(&self) -> Result<Option<FileSlice>, DiskError> {
+        let Some(slice) = &self.slice else { return Ok(None) };
+        let (position, size_bytes) = (slice.position, slice.size_bytes);
+        Ok(Some(FileSlice { file: slice.file.log()?, position, size_bytes }))
     }
 
     /// Appends the bytes to `out`.
@@ -217,7 +221,7 @@ impl LogSlices {
     /// [`DiskError`]; `out` is then as it was.
     pub fn read_into(&self, out: &mut Vec<u8>) -> Result<(), DiskError> {
         let Some(slice) = &self.slice else { return Ok(()) };
-        let read = slice.file()?.read_append(out, slice.position, slice.size_bytes);
+        let read = slice.file.log()?.read_append(out, slice.position, slice.size_bytes);
         read.at("read", &slice.file.path(Kind::Log))
     }
 

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use super::{Call, Handler};
 use crate::broker::Broker;
 use crate::broker::border::{self, Leaders};
@@ -16,11 +14,13 @@ use crate::protocol::messages::fetch::{
     NodeEndpoint, PartitionData,
 };
 use crate::protocol::messages::{FetchRequest, FetchResponse};
+use crate::protocol::wire::Stored;
 use crate::replica::{
     Asked, FetchAnswer, FetchAsk, Isolation, NotNow, PartFetched, PartRead, ReplicaError,
     SessionAsk, TopicRef,
 };
 use crate::security::{Access, Operation, Resource};
+use crate::storage::{DiskError, LogSlices};
 
 pub struct Api;
 
@@ -142,30 +142,44 @@ fn fetch_ask(request: &FetchRequest, version: i16, parts: Vec<Asked>) -> FetchAs
     }
 }
 
-type Records = Vec<Result<Bytes, ReplicaError>>;
+type Records = Vec<Result<Stored, ReplicaError>>;
 
-/// The bytes of each part, in order; read on the blocking pool where that may wait for the disk.
+/// Fewer bytes are copied: one piece more to send costs more than that.
+const SENT_FROM_FILE_MIN: usize = 16 << 10;
+
+/// The records of each part, in order: what is in the page cache is sent from there, the rest is
+/// read on the blocking pool.
 async fn records(broker: &Broker, answer: &FetchAnswer) -> Records {
-    let slices: Vec<_> = answer
-        .parts
-        .iter()
-        .map(|part| part.outcome.as_ref().ok().and_then(|read| read.slices.clone()))
-        .collect();
-    let read_all = move || {
-        slices
-            .iter()
-            .map(|slices| match slices {
-                None => Ok(Bytes::new()),
-                Some(slices) => slices.read().map_err(|_| ReplicaError::Offline),
-            })
-            .collect::<Records>()
-    };
-    if !answer.is_cold() {
-        return read_all();
+    let mut records: Records = Vec::with_capacity(answer.parts.len());
+    let mut waiting: Vec<(usize, LogSlices)> = Vec::new();
+    for (at, part) in answer.parts.iter().enumerate() {
+        let read = part.outcome.as_ref().ok();
+        let slices = read.and_then(|read| Some((read.slices.as_ref()?, read.is_cold)));
+        records.push(match slices {
+            Some((slices, true)) if !slices.is_cached() => {
+                waiting.push((at, slices.clone()));
+                Err(ReplicaError::Offline)
+            }
+            Some((slices, _)) => stored(slices).map_err(|_| ReplicaError::Offline),
+            None => Ok(Stored::default()),
+        });
     }
-    let parts = answer.parts.len();
-    let read = broker.env.tasks.spawn_blocking(read_all).await;
-    read.unwrap_or_else(|_| (0..parts).map(|_| Err(ReplicaError::Offline)).collect())
+    if !waiting.is_empty() {
+        let read_all = move || -> Vec<_> {
+            waiting.into_iter().map(|(at, slices)| (at, slices.read())).collect()
+        };
+        for (at, read) in broker.env.tasks.spawn_blocking(read_all).await.into_iter().flatten() {
+            records[at] = read.map(Stored::Read).map_err(|_| ReplicaError::Offline);
+        }
+    }
+    records
+}
+
+fn stored(slices: &LogSlices) -> Result<Stored, DiskError> {
+    match slices.in_file()? {
+        Some(slice) if slice.size_bytes >= SENT_FROM_FILE_MIN => Ok(Stored::InFile(slice)),
+        _ => slices.read().map(Stored::Read),
+    }
 }
 
 fn shape(
@@ -208,7 +222,7 @@ fn shape(
 
 fn partition(
     part: PartFetched,
-    records: Result<Bytes, ReplicaError>,
+    records: Result<Stored, ReplicaError>,
     version: i16,
     leaders: &mut Leaders<'_>,
 ) -> PartitionData {
@@ -241,12 +255,12 @@ fn refused(
         error_code: code as i16,
         high_watermark: -1,
         aborted_transactions,
-        records: Some(Bytes::new()),
+        records: Some(Stored::default()),
         ..PartitionData::default()
     }
 }
 
-fn data(partition_index: i32, read: PartRead, records: Bytes) -> PartitionData {
+fn data(partition_index: i32, read: PartRead, records: Stored) -> PartitionData {
     let aborted = read.aborted.map(|aborted| {
         let named = aborted.iter().map(|txn| AbortedTransaction {
             producer_id: txn.producer_id.0,

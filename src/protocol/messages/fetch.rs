@@ -71,7 +71,7 @@ messages! {
         snapshot_id: SnapshotId, "12+", tag 2;
         aborted_transactions: [AbortedTransaction], "4+", null "4+";
         preferred_read_replica: int32, "11+" = -1;
-        records: records, "0+", null "0+" = None;
+        records: stored, "0+", null "0+" = None;
     }
 
     struct EpochEndOffset {
