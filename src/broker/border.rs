@@ -135,11 +135,12 @@ pub fn replica_code(error: &ReplicaError) -> ErrorCode {
 fn refusal_code(refusal: &Refusal) -> ErrorCode {
     match refusal {
         Refusal::UnknownTopicId => ErrorCode::UnknownTopicId,
+        Refusal::InconsistentTopicId => ErrorCode::InconsistentTopicId,
         Refusal::Acks(_) => ErrorCode::InvalidRequiredAcks,
         Refusal::InternalTopic => ErrorCode::InvalidTopicException,
         Refusal::Batch(error) => batch_code(error),
         Refusal::Log(fault) => log_code(fault),
-        Refusal::OutOfRange { .. } => ErrorCode::OffsetOutOfRange,
+        Refusal::OutOfRange { .. } | Refusal::Deleted => ErrorCode::OffsetOutOfRange,
         Refusal::NotDeletable => ErrorCode::PolicyViolation,
         Refusal::Lookup(_) => ErrorCode::UnsupportedVersion,
         Refusal::Twice(_) => ErrorCode::InvalidRequest,

@@ -185,6 +185,20 @@ impl Files {
         }
     }
 
+    /// When the content was last changed, in milliseconds since the Unix epoch; `None` where that is
+    /// not kept.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn modified_ms(&self, path: &Path) -> io::Result<Option<i64>> {
+        let modified = match self {
+            Self::Real => fs::metadata(path)?.modified()?,
+            Self::Sim(sim) => return sim.modified_ms(path),
+        };
+        let since = modified.duration_since(std::time::UNIX_EPOCH);
+        Ok(since.ok().and_then(|since| i64::try_from(since.as_millis()).ok()))
+    }
+
     /// fdatasync of each of `files`, side by side where it pays; all are tried.
     ///
     /// # Errors

@@ -52,6 +52,7 @@ struct State {
     locks: Vec<PathBuf>,
     faults: Vec<Fault>,
     counts: SimCounts,
+    modified_ms: BTreeMap<usize, i64>,
 }
 
 enum Inode {
@@ -127,6 +128,7 @@ impl Default for SimFiles {
             locks: Vec::new(),
             faults: Vec::new(),
             counts: SimCounts::default(),
+            modified_ms: BTreeMap::new(),
         })))
     }
 }
@@ -311,6 +313,21 @@ impl SimFiles {
     pub(super) fn size_of(&self, path: &Path) -> io::Result<u64> {
         let state = self.state();
         state.content(state.find(path)?).map(|content| content.len() as u64)
+    }
+
+    /// Time does not pass here: what [`SimFiles::set_modified`] said.
+    pub(super) fn modified_ms(&self, path: &Path) -> io::Result<Option<i64>> {
+        let state = self.state();
+        let inode = state.find(path)?;
+        Ok(state.modified_ms.get(&inode).copied())
+    }
+
+    /// Says when a file was last changed.
+    pub fn set_modified(&self, path: &Path, at_ms: i64) -> io::Result<()> {
+        let mut state = self.state();
+        let inode = state.find(path)?;
+        state.modified_ms.insert(inode, at_ms);
+        Ok(())
     }
 
     pub(super) fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {

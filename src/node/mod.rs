@@ -204,7 +204,7 @@ fn open_replicas(
         node: BrokerId(config.node.node_id),
         topic_defaults: config.topic_defaults.clone(),
         fetch_bytes_max: config.network.fetch_max_bytes,
-        session_slots: config.network.max_incremental_fetch_session_cache_slots.max(0) as usize,
+        session_slots: session_slots(config),
         on_dir_failed: Box::new(|dir, was_last| {
             if was_last {
                 tracing::error!(dir = %dir.display(), "the last log directory failed, stopping");
@@ -288,11 +288,22 @@ async fn create_topics(
     Ok(())
 }
 
+/// Kafka's cache has eight parts, which share the slots: what is over a multiple is not used.
+fn session_slots(config: &BrokerConfig) -> usize {
+    let slots = config.network.max_incremental_fetch_session_cache_slots;
+    usize::try_from(slots).unwrap_or(0) / 8 * 8
+}
+
 fn intervals(config: &BrokerConfig) -> Intervals {
     let millis = |ms: i64| Duration::from_millis(ms.max(1) as u64);
     let flush = config.log.flush_scheduler_interval_ms;
+    // All three checkpoints are written together.
     let checkpoints = config.topics.replica_high_watermark_checkpoint_interval_ms;
+    let checkpoints = checkpoints
+        .min(i64::from(config.log.flush_offset_checkpoint_interval_ms))
+        .min(i64::from(config.log.flush_start_offset_checkpoint_interval_ms));
     Intervals {
+        initial_delay: millis(config.log.initial_task_delay_ms),
         retention: millis(config.log.retention_check_interval_ms),
         checkpoints: millis(checkpoints),
         producers: millis(i64::from(config.log.producer_id_expiration_check_interval_ms)),

@@ -34,6 +34,10 @@ pub enum Refusal {
     Log(#[from] ClientFault),
     #[error("offset {offset} is outside {start}..={end}")]
     OutOfRange { offset: Offset, start: Offset, end: Offset },
+    #[error("the topic of this name has another id now")]
+    InconsistentTopicId,
+    #[error("the records were deleted while they were looked for")]
+    Deleted,
     #[error("records of a compacted topic cannot be deleted")]
     NotDeletable,
     #[error("this lookup is not supported for offset {0}")]
@@ -89,6 +93,7 @@ impl ReplicaError {
             }
             StorageError::Client(fault) => Refusal::Log(fault).into(),
             StorageError::Disk(error) if error.is_full() => NotNow::Full.into(),
+            StorageError::Disk(error) if error.is_deleted() => Refusal::Deleted.into(),
             StorageError::Disk(_) | StorageError::Moved { .. } | StorageError::Operator(_) => {
                 Self::Offline
             }

@@ -108,8 +108,19 @@ struct Plan {
     bytes: usize,
     /// A partition that exists says no, or the client's log left ours: it is told at once.
     tell_now: bool,
-    /// No partition is there to wait for.
-    nothing_to_wait_for: bool,
+    /// Partitions that are there to wait for.
+    known: usize,
+    ahead: Ahead,
+}
+
+/// What partitions have, whatever the limits of the answer let through of it: a fetch that waits
+/// is judged by this, as in Kafka.
+#[derive(Clone, Copy, Default)]
+struct Ahead {
+    /// At most the partition's own limit of each.
+    bytes: usize,
+    /// One is read from a segment that is no longer the newest.
+    is_behind: bool,
 }
 
 /// What may be read of a partition.
@@ -155,7 +166,8 @@ impl Replicas {
         let _counted = Counted::one(&self.waiting.fetch);
         let mut waiter = Waiter { notify: Arc::default(), places: Vec::new() };
         let mut plan = self.plan(ask, Some(&mut waiter));
-        while !plan.is_enough(ask) {
+        let known = plan.known;
+        while !plan.is_enough_for_waiter(ask, known) {
             // Not kept while waiting: it holds segment files.
             drop(plan);
             let woken = self.env().clock.until(deadline, waiter.notify.notified()).await;
@@ -172,20 +184,30 @@ impl Replicas {
             answer: FetchAnswer { parts: Vec::with_capacity(ask.parts.len()) },
             bytes: 0,
             tell_now: false,
-            nothing_to_wait_for: true,
+            known: 0,
+            ahead: Ahead::default(),
         };
         let mut left = ask.max_bytes;
         for part in &ask.parts {
             let found = match &part.topic {
                 TopicRef::Known(topic) if !topic.is_gone() => topic.partition(part.partition),
+                // The session goes on asking for the topic that had this name before.
+                TopicRef::Known(gone) if ask.by_topic_id && self.topic(&gone.name).is_some() => {
+                    Err(Refusal::InconsistentTopicId.into())
+                }
                 TopicRef::Known(_) | TopicRef::Name(_) => Err(ReplicaError::unknown()),
                 TopicRef::Id(_) => Err(Refusal::UnknownTopicId.into()),
             };
             let limit = Limit { bytes: part.bytes_max.min(left), at_least_one: plan.bytes == 0 };
             let outcome = match found {
                 Ok(partition) => {
-                    plan.nothing_to_wait_for = false;
-                    self.read(&partition, ask, part, limit, waiter.as_deref_mut())
+                    plan.known += 1;
+                    let waiter = waiter.as_deref_mut();
+                    self.read(&partition, ask, part, limit, waiter).map(|(read, ahead)| {
+                        plan.ahead.bytes += ahead.bytes;
+                        plan.ahead.is_behind |= ahead.is_behind;
+                        read
+                    })
                 }
                 Err(error) => Err(error),
             };
@@ -214,7 +236,7 @@ impl Replicas {
         part: &Asked,
         limit: Limit,
         waiter: Option<&mut Waiter>,
-    ) -> Result<PartRead, ReplicaError> {
+    ) -> Result<(PartRead, Ahead), ReplicaError> {
         let (mut read, plan) = partition.locked(|state, _| {
             let looked = look(state, ask.isolation, part)?;
             if let Some(waiter) = waiter {
@@ -232,15 +254,18 @@ impl Replicas {
             }
             Ok::<_, ReplicaError>(looked)
         })?;
-        let Some(plan) = plan else { return Ok(read) };
+        let Some(plan) = plan else { return Ok((read, Ahead::default())) };
         let bytes = usize::try_from(limit.bytes).map_err(|_| Refusal::Size(limit.bytes))?;
         let located = plan.locate(bytes, limit.at_least_one);
         let slices = located.map_err(|error| self.read_failed(partition, error))?;
+        let own_limit = usize::try_from(part.bytes_max).unwrap_or(0);
+        let ahead =
+            Ahead { bytes: slices.available_bytes().min(own_limit), is_behind: plan.is_behind() };
         if !slices.is_empty() {
             read.is_cold = slices.bytes_to_end() > WARM_BYTES;
             read.slices = Some(slices);
         }
-        Ok(read)
+        Ok((read, ahead))
     }
 
     fn read_failed(&self, partition: &Partition, error: DiskError) -> ReplicaError {
@@ -267,7 +292,14 @@ impl Replicas {
 impl Plan {
     fn is_enough(&self, ask: &FetchAsk) -> bool {
         let wanted = usize::try_from(ask.min_bytes).unwrap_or(0);
-        self.tell_now || self.nothing_to_wait_for || self.bytes >= wanted
+        self.tell_now || self.known == 0 || self.bytes >= wanted
+    }
+
+    /// - `known`: partitions that were there when the wait began.
+    fn is_enough_for_waiter(&self, ask: &FetchAsk, known: usize) -> bool {
+        let wanted = usize::try_from(ask.min_bytes).unwrap_or(0);
+        let Ahead { bytes, is_behind } = self.ahead;
+        self.is_enough(ask) || self.known < known || is_behind || bytes >= wanted
     }
 }
 

@@ -163,6 +163,50 @@ async fn a_sleeping_fetch_wakes_when_its_partition_moves_and_leaves_nothing_when
     assert!(node.partition(0).locked(|state, _| state.waiters.is_empty()));
 }
 
+/// Partition, offset, largest size; then min bytes, max bytes, and whether it waits.
+type Long<'a> = (&'a str, Vec<(i32, i64, i32)>, i32, i32, bool);
+
+#[tokio::test(start_paused = true)]
+async fn a_long_poll_does_not_wait_for_what_limits_hold_back_or_older_segments() {
+    let (node, len) = filled().await;
+    let l = len as i32;
+    let old = Node::with_topic(&[("internal.segment.bytes", "1200")]);
+    for _ in 0..3 {
+        old.put(batch(&[&"v".repeat(1000)])).await;
+    }
+    let second = Duration::from_secs(1);
+    #[rustfmt::skip]
+    let table: [(&Node, Long<'_>); 6] = [
+        // what                                 asked                              min bytes  max bytes    waits
+        (&node, ("both together are enough",    vec![(0, 2, 9999), (1, 2, 9999)],  l + 500,   l + 500,     false)),
+        (&node, ("one alone is not",            vec![(0, 2, 9999)],                l + 500,   l + 500,     true)),
+        (&node, ("cut by their own limits",     vec![(0, 2, 500), (1, 2, 500)],    l + 500,   l + 500,     true)),
+        (&old,  ("an older segment",            vec![(0, 0, 9999)],                99_999,    1 << 20,     false)),
+        (&old,  ("the newest segment",          vec![(0, 2, 9999)],                99_999,    1 << 20,     true)),
+        (&old,  ("an older one, nothing fits",  vec![(0, 2, 9999), (0, 0, 1)],     99_999,    1 << 20,     false)),
+    ];
+    for (node, (name, asked, min_bytes, max_bytes, waits)) in table {
+        let ask = FetchAsk { max_wait: second, min_bytes, max_bytes, ..node.fetch_ask(&asked) };
+        let started = node.env.clock.now();
+        node.replicas.fetch(ask).await;
+        assert_eq!(node.env.clock.now() - started >= second, waits, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleeping_fetch_is_told_when_one_of_its_topics_goes() {
+    let mut node = Node::with_topic(&[]);
+    node.create("u", 2, 1, &[]);
+    let replicas = node.replicas.clone();
+    let mut ask = FetchAsk { max_wait: Duration::from_secs(60), ..node.fetch_ask(&[(0, 0, 9999)]) };
+    ask.parts.push(Asked { topic: replicas.named("u"), ..ask.parts[0].clone() });
+    let mut fetch = std::pin::pin!(replicas.fetch(ask));
+    assert!(is_ready(fetch.as_mut()).await.is_none());
+    node.delete(2);
+    let answer = is_ready(fetch.as_mut()).await.expect("told at once");
+    assert_eq!(told(&answer), [("ok", 0), ("unknown", 0)]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_sleeping_fetch_is_told_when_its_topic_goes() {
     let mut node = Node::with_topic(&[]);
@@ -181,7 +225,11 @@ async fn a_name_follows_the_topic_created_anew_and_an_id_does_not() {
     let old = node.fetch_ask(&[(0, 0, 9999)]).parts;
     node.delete(1);
     node.create("t", 2, 1, &[]);
-    for (by_topic_id, outcome) in [(false, "ok"), (true, "unknown id")] {
+    let sent_anew = node.replicas.with_id(old[0].topic.id());
+    let anew = vec![Asked { topic: sent_anew, ..old[0].clone() }];
+    let ask = FetchAsk { by_topic_id: true, parts: anew, ..node.fetch_ask(&[]) };
+    assert_eq!(told(&node.replicas.fetch(ask).await), [("unknown id", 0)]);
+    for (by_topic_id, outcome) in [(false, "ok"), (true, "inconsistent id")] {
         let ask = FetchAsk { by_topic_id, parts: old.clone(), ..node.fetch_ask(&[]) };
         assert_eq!(told(&node.replicas.fetch(ask).await), [(outcome, 0)]);
     }

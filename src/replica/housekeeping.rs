@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use super::flusher::Until;
 use super::partition::{Partition, disk_failed};
-use super::replicas::{Replicas, lock};
+use super::replicas::{Dir, Replicas, lock};
 use crate::common::Offset;
 use crate::config::TopicConfig;
 use crate::env::Instant;
-use crate::storage::{CheckpointRow, DeletedLog, Log, StorageError};
+use crate::storage::{CheckpointRow, DeletedLog, DeletedSegments, Log, SegmentInfo, StorageError};
 
 /// How often each kind of work is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Intervals {
+    /// `log.initial.task.delay.ms`: before the first retention and flush.
+    pub initial_delay: Duration,
     /// `log.retention.check.interval.ms`
     pub retention: Duration,
     /// `replica.high.watermark.checkpoint.interval.ms`
@@ -27,33 +29,62 @@ pub struct Intervals {
     pub flush: Option<Duration>,
 }
 
+/// When each kind of work is due next.
+struct Schedule {
+    every: Intervals,
+    retention: Instant,
+    checkpoints: Instant,
+    producers: Instant,
+    flush: Option<Instant>,
+}
+
+impl Schedule {
+    fn new(every: Intervals, start: Instant) -> Self {
+        let after_delay = start + every.initial_delay;
+        Self {
+            every,
+            retention: after_delay,
+            checkpoints: start + every.checkpoints,
+            producers: start + every.producers,
+            flush: every.flush.map(|_| after_delay),
+        }
+    }
+
+    fn next(&self) -> Instant {
+        let next = self.retention.min(self.checkpoints).min(self.producers);
+        self.flush.map_or(next, |flush| next.min(flush))
+    }
+
+    /// What is due now; each is due again an interval later.
+    fn take(&mut self, now: Instant) -> Work {
+        let due = |at: &mut Instant, interval: Duration| {
+            let is_due = *at <= now;
+            if is_due {
+                *at = now + interval;
+            }
+            is_due
+        };
+        let every = self.every;
+        let flush = self.flush.as_mut().zip(every.flush);
+        Work {
+            retention: due(&mut self.retention, every.retention),
+            checkpoints: due(&mut self.checkpoints, every.checkpoints),
+            producers: due(&mut self.producers, every.producers),
+            flush: flush.is_some_and(|(at, interval)| due(at, interval)),
+        }
+    }
+}
+
 impl Replicas {
     /// Runs until dropped.
     pub async fn keep_house(self: Arc<Self>, every: Intervals) {
         let clock = self.env().clock.clone();
-        let far = Duration::from_secs(u64::from(u32::MAX));
-        let first = |interval: Duration| clock.deadline_in(interval);
-        let mut retention = first(every.retention);
-        let mut checkpoints = first(every.checkpoints);
-        let mut producers = first(every.producers);
-        let mut flush = first(every.flush.unwrap_or(far));
+        let mut schedule = Schedule::new(every, clock.now());
         loop {
-            let next = retention.min(checkpoints).min(producers).min(flush);
-            clock.sleep_until(next).await;
-            let now = clock.now();
-            let due = |at: &mut Instant, interval: Duration| {
-                let is_due = *at <= now;
-                if is_due {
-                    *at = now + interval;
-                }
-                is_due
-            };
-            let work = Work {
-                retention: due(&mut retention, every.retention),
-                checkpoints: due(&mut checkpoints, every.checkpoints),
-                producers: due(&mut producers, every.producers),
-                flush: due(&mut flush, every.flush.unwrap_or(far)),
-            };
+            let next = self.next_removal().map_or(schedule.next(), |at| at.min(schedule.next()));
+            // Woken early when files were deleted, which may be due sooner.
+            let _ = clock.until(next, self.deletions.notified()).await;
+            let work = schedule.take(clock.now());
             let replicas = self.clone();
             let done = self.env().tasks.spawn_blocking(move || replicas.tidy_up(work)).await;
             if let Err(error) = done {
@@ -85,8 +116,8 @@ impl Replicas {
         }
         if work.checkpoints {
             self.write_checkpoints();
-            self.remove_deleted();
         }
+        self.remove_deleted();
     }
 
     /// Drops what [`Replicas::measure`] set for a replica that is no longer here.
@@ -139,13 +170,21 @@ impl Replicas {
         metrics.fetch_session_partitions.set(self.sessions().partitions() as i64);
     }
 
-    /// One round of retention over all replicas: by time, by size, below the log start.
+    /// One round of retention over all replicas: by time, by size, below the log start. The files
+    /// go after `file.delete.delay.ms`.
     pub fn delete_old_segments(&self, now_ms: i64) {
         for partition in self.partitions() {
-            if let Err(error) = partition.delete_old_segments(now_ms)
-                && let Some(error) = disk_failed(&error)
-            {
-                self.directory_failed(&partition, &error);
+            match partition.delete_old_segments(now_ms) {
+                Ok(deleted) if deleted.is_empty() => {}
+                Ok(deleted) => {
+                    let delay_ms = partition.config.load().file_delete_delay_ms;
+                    self.remove_later(partition.dir, delay_ms, Deleted::Segments(deleted));
+                }
+                Err(error) => {
+                    if let Some(error) = disk_failed(&error) {
+                        self.directory_failed(&partition, &error);
+                    }
+                }
             }
         }
     }
@@ -169,17 +208,40 @@ impl Replicas {
     }
 }
 
+/// What is out of its log or directory, and still has files.
+pub(super) enum Deleted {
+    Log(DeletedLog),
+    Segments(DeletedSegments),
+}
+
 impl Replicas {
-    /// Removes the files of deleted logs whose delay is over.
+    /// Removes files `delay_ms` from now.
+    pub(super) fn remove_later(&self, dir: usize, delay_ms: i64, deleted: Deleted) {
+        let delay = Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0));
+        let due = self.env().clock.deadline_in(delay);
+        lock(&self.dirs[dir].deleted).push((due, deleted));
+        self.deletions.notify_one();
+    }
+
+    fn next_removal(&self) -> Option<Instant> {
+        let of_dir = |dir: &Dir| lock(&dir.deleted).iter().map(|(due, _)| *due).min();
+        self.dirs.iter().filter_map(of_dir).min()
+    }
+
+    /// Removes what was deleted long enough ago.
     fn remove_deleted(&self) {
         let now = self.env().clock.now();
         for (at, dir) in self.dirs.iter().enumerate() {
-            let due: Vec<DeletedLog> = {
+            let due: Vec<Deleted> = {
                 let mut deleted = lock(&dir.deleted);
-                deleted.extract_if(.., |(due, _)| *due <= now).map(|(_, log)| log).collect()
+                deleted.extract_if(.., |(due, _)| *due <= now).map(|(_, files)| files).collect()
             };
-            for log in due {
-                if let Err(error) = dir.logs.remove(&log) {
+            for deleted in due {
+                let removed = match deleted {
+                    Deleted::Log(log) => dir.logs.remove(&log),
+                    Deleted::Segments(segments) => segments.remove(&self.env().files),
+                };
+                if let Err(error) = removed {
                     self.fail_dir(at, &error.to_string());
                 }
             }
@@ -214,70 +276,55 @@ impl Partition {
         })
     }
 
-    /// Deletes the segments that retention lets go; returns how many.
-    pub(super) fn delete_old_segments(&self, now_ms: i64) -> Result<usize, StorageError> {
+    /// Takes out the segments that retention lets go.
+    pub(super) fn delete_old_segments(&self, now_ms: i64) -> Result<DeletedSegments, StorageError> {
         let config = self.config.load();
         self.locked(|state, _| {
             let high_watermark = state.high_watermark;
-            let Some(log) = &mut state.log else { return Ok(0) };
-            if config.cleanup_policy.delete && active_is_old(log, high_watermark, &config, now_ms)?
-            {
+            let Some(log) = &mut state.log else { return Ok(DeletedSegments::default()) };
+            let (until, active_too) = deletable_until(log, high_watermark, &config, now_ms)?;
+            if active_too {
                 log.roll(now_ms)?;
             }
-            let until = deletable_until(log, high_watermark, &config, now_ms)?;
             Ok(log.delete_segments_below(until)?)
         })
     }
 }
 
-/// Segments that end at or below the result may go: always those below the log start; with the
-/// policy `delete` also those too old, or over the size, all from the oldest on and never one that
-/// is not committed.
+/// Segments that end at or below the result may go, all from the oldest on and never one that is
+/// not committed: those below the log start, but not the active one; with the policy `delete` then
+/// those over the size, then those too old, the active one too (the second value).
 fn deletable_until(
     log: &Log,
     high_watermark: Offset,
     config: &TopicConfig,
     now_ms: i64,
-) -> Result<Offset, StorageError> {
-    let segments = log.sealed_segments()?;
+) -> Result<(Offset, bool), StorageError> {
+    let segments = log.segments();
     let mut until = log.start_offset();
+    let below = segments.partition_point(|s| !s.is_active && s.next_base_offset <= until);
+    let committed = |segment: &&SegmentInfo| segment.next_base_offset <= high_watermark;
+    let mut left = segments[below..].iter().take_while(committed).peekable();
     if !config.cleanup_policy.delete {
-        return Ok(until);
+        return Ok((until, false));
     }
-    let mut too_much = match config.retention_bytes {
-        most @ 0.. => log.size_bytes().saturating_sub(most as u64),
-        _ => 0,
-    };
-    for segment in segments {
-        if segment.next_base_offset > high_watermark {
-            break;
+    let mut active_too = false;
+    if let Ok(most) = u64::try_from(config.retention_bytes) {
+        let size_bytes: u64 = segments[below..].iter().map(|segment| segment.size_bytes).sum();
+        let mut too_much = size_bytes.saturating_sub(most);
+        while let Some(over) = left.next_if(|segment| segment.size_bytes <= too_much) {
+            too_much -= over.size_bytes;
+            (until, active_too) = (over.next_base_offset, over.is_active);
         }
-        let old = config.retention_ms >= 0
-            && segment.max_timestamp >= 0
-            && now_ms.saturating_sub(segment.max_timestamp) > config.retention_ms;
-        let over = too_much > 0 && too_much >= segment.size_bytes;
-        let below_start = segment.next_base_offset <= until;
-        if !(old || over || below_start) {
-            break;
+    }
+    if config.retention_ms >= 0 {
+        for segment in left {
+            let newest = log.newest_of_segment(segment.base_offset)?;
+            if newest.is_none_or(|at| now_ms.saturating_sub(at) <= config.retention_ms) {
+                break;
+            }
+            (until, active_too) = (segment.next_base_offset, segment.is_active);
         }
-        too_much = too_much.saturating_sub(segment.size_bytes);
-        until = until.max(segment.next_base_offset);
     }
-    Ok(until)
-}
-
-/// Whether everything in the log is too old: then the active segment is rolled and goes too.
-fn active_is_old(
-    log: &Log,
-    high_watermark: Offset,
-    config: &TopicConfig,
-    now_ms: i64,
-) -> Result<bool, StorageError> {
-    let committed =
-        log.end_offset() <= high_watermark && log.end_offset() > log.active_base_offset();
-    if config.retention_ms < 0 || !committed {
-        return Ok(false);
-    }
-    let newest = log.max_timestamp()?.map(|found| found.timestamp);
-    Ok(newest.is_some_and(|newest| now_ms.saturating_sub(newest) > config.retention_ms))
+    Ok((until, active_too))
 }

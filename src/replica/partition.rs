@@ -380,9 +380,10 @@ pub(super) fn last_stable(log: &mut Log, high_watermark: Offset) -> Offset {
 /// What storage said, where the log's directory has to go offline for it.
 pub(super) fn disk_failed(error: &StorageError) -> Option<String> {
     let StorageError::Disk(disk) = error else { return None };
-    // A full disk, one damaged file, or a process out of descriptors says nothing of the disk.
+    // A full disk, one damaged or deleted file, a process out of descriptors: the disk is sound.
     let short = disk.source.raw_os_error().is_some_and(|code| SHORTAGES.contains(&code));
-    (!short && !disk.is_full() && !disk.is_damage()).then(|| disk.to_string())
+    let sound = short || disk.is_full() || disk.is_damage() || disk.is_deleted();
+    (!sound).then(|| disk.to_string())
 }
 
 /// ENOMEM, ENFILE, EMFILE.

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
+use super::housekeeping::Deleted;
 use super::partition::{Partition, Role};
-use super::replicas::{Found, OwnedLog, Replicas, Topics, Unclaimed, lock};
+use super::replicas::{Found, OwnedLog, Replicas, Topics, Unclaimed};
 use super::topics::{Slot, Topic, TopicCounters};
 use crate::common::{TopicId, TopicPartition};
 use crate::config::TopicConfig;
@@ -116,7 +116,7 @@ impl Replicas {
                 partition.lead_or_follow(Role::of(change.after, self.config.node));
             }
             (Slot::Here(partition), false) => {
-                self.drop_replica(topic, partition);
+                self.drop_replica(partition);
                 slots[at] = elsewhere;
             }
             (Slot::Elsewhere { .. }, true) => {
@@ -150,7 +150,7 @@ impl Replicas {
             other => {
                 if let Some(other) = other {
                     // A topic of this name that was deleted while this node was down.
-                    self.delete_log(&name, other.dir, &other.log.log, topic);
+                    self.delete_log(&name, other.dir, &other.log.log);
                 }
                 let (dir, log) = self.create_log(topic, &name, change);
                 (dir, log, 0)
@@ -209,27 +209,26 @@ impl Replicas {
     fn drop_topic(&self, topic: &Arc<Topic>) {
         topic.set_gone();
         for partition in topic.here() {
-            self.drop_replica(topic, &partition);
+            self.drop_replica(&partition);
         }
         self.metrics().forget_topic(&topic.name);
     }
 
-    fn drop_replica(&self, topic: &Topic, partition: &Partition) {
+    fn drop_replica(&self, partition: &Partition) {
         self.forget_gauges(partition);
         if let Some(log) = partition.leave() {
-            self.delete_log(&partition.name(), partition.dir, &log, topic);
+            self.delete_log(&partition.name(), partition.dir, &log);
         }
     }
 
     /// Takes the log out of its directory; its files go after `file.delete.delay.ms`.
-    fn delete_log(&self, name: &TopicPartition, dir: usize, log: &Log, topic: &Topic) {
+    fn delete_log(&self, name: &TopicPartition, dir: usize, log: &Log) {
         match self.dirs[dir].logs.delete_log(name, log) {
             Ok(deleted) => {
                 self.dirs_changed.store(true, Ordering::Release);
-                let delay_ms = topic.config.load().file_delete_delay_ms;
-                let delay = Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0));
-                let due = self.env().clock.deadline_in(delay);
-                lock(&self.dirs[dir].deleted).push((due, deleted));
+                // The broker's delay, as in Kafka: the topic's config is gone with it.
+                let delay_ms = self.defaults.load().file_delete_delay_ms;
+                self.remove_later(dir, delay_ms, Deleted::Log(deleted));
             }
             Err(error) => self.fail_dir(dir, &error.to_string()),
         }

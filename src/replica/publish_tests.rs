@@ -3,6 +3,7 @@
 use super::*;
 use crate::replica::testing::*;
 use crate::replica::{Intervals, Produced};
+use std::time::Duration;
 use uuid::Uuid;
 
 #[tokio::test(start_paused = true)]
@@ -90,12 +91,14 @@ type Retention = (&'static str, &'static [(&'static str, &'static str)], i64, i6
 async fn retention_by_time_and_size_follows_the_config() {
     let day_ms = 24 * 3_600_000;
     #[rustfmt::skip]
-    let table: [Retention; 6] = [
+    let table: [Retention; 8] = [
         // what             configs                                                later       log start
         ("young",           &[],                                                   day_ms,     0),
         ("all old",         &[],                                                   8 * day_ms, 6),
         ("kept for ever",   &[("retention.ms", "-1")],                             8 * day_ms, 0),
         ("over the size",   &[("retention.bytes", "1300"), ("retention.ms", "-1")], day_ms,    2),
+        ("down to nothing", &[("retention.bytes", "0"), ("retention.ms", "-1")],   day_ms,     6),
+        ("at the size",     &[("retention.bytes", "3500"), ("retention.ms", "-1")], day_ms,    0),
         ("compacted",       &[("cleanup.policy", "compact")],                      8 * day_ms, 0),
         ("no policy",       &[("cleanup.policy", "")],                             8 * day_ms, 0),
     ];
@@ -133,6 +136,7 @@ async fn housekeeping_writes_checkpoints_and_removes_deleted_logs_in_time() {
     let mut node = Node::with_topic(&[("file.delete.delay.ms", "60000")]);
     node.put(batch(&["a"])).await;
     let every = Intervals {
+        initial_delay: Duration::from_secs(30),
         retention: Duration::from_secs(300),
         checkpoints: Duration::from_secs(5),
         producers: Duration::from_secs(600),

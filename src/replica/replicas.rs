@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use prometheus::IntGauge;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::flusher::{Flusher, OnFailure, Until};
+use super::housekeeping::Deleted;
 use super::partition::Partition;
 use super::session::Sessions;
 use super::topics::{Topic, TopicRef};
 use crate::common::{BrokerId, Offset, TopicId, TopicName, TopicPartition};
 use crate::config::TopicConfig;
 use crate::env::{Env, Instant};
-use crate::storage::{
-    DeletedLog, DiskError, LoadedLog, Loading, Log, LogConfig, LogDir, StorageError,
-};
+use crate::storage::{DiskError, LoadedLog, Loading, Log, LogConfig, LogDir, StorageError};
 use crate::telemetry::Metrics;
 
 /// See [`ReplicasConfig::on_dir_failed`].
@@ -49,6 +49,8 @@ pub struct Replicas {
     pub(super) publishing: Mutex<Unclaimed>,
     /// Partition directories were made or renamed since they were last synced.
     pub(super) dirs_changed: AtomicBool,
+    /// Something was put into a directory's `deleted`.
+    pub(super) deletions: Notify,
     sessions: Sessions,
     pub(super) waiting: Waiting,
     own: Weak<Self>,
@@ -99,8 +101,8 @@ pub(super) struct Dir {
     pub logs: LogDir,
     pub offline: AtomicBool,
     pub flusher: OnceLock<Flusher>,
-    /// Deleted logs whose files are to go, and when.
-    pub deleted: Mutex<Vec<(Instant, DeletedLog)>>,
+    /// What is deleted and has files that are to go, and when.
+    pub deleted: Mutex<Vec<(Instant, Deleted)>>,
 }
 
 type ByKey<K> =
@@ -158,7 +160,8 @@ impl Replicas {
                 unclaimed.insert(partition, Found { dir: at, topic_id, log, high_watermark });
             }
             drop(cells);
-            let deleted = found.deleted.into_iter().map(|log| (env.clock.now(), log)).collect();
+            let now = env.clock.now();
+            let deleted = found.deleted.into_iter().map(|log| (now, Deleted::Log(log))).collect();
             opened.push(Dir {
                 logs,
                 offline: AtomicBool::new(false),
@@ -181,6 +184,7 @@ impl Replicas {
             dirs: opened,
             publishing: Mutex::new(unclaimed),
             dirs_changed: AtomicBool::new(false),
+            deletions: Notify::new(),
             own: own.clone(),
             is_clean,
             config,
@@ -244,8 +248,8 @@ impl Replicas {
     /// Looks again for a topic that was not there, or has gone since.
     pub(super) fn resolve(&self, topic: &mut TopicRef, by_id: bool) {
         let found = match topic {
-            TopicRef::Known(known) if !known.is_gone() => return,
-            TopicRef::Known(gone) if by_id => TopicRef::Id(gone.id),
+            // By id a topic that is gone does not come back.
+            TopicRef::Known(known) if by_id || !known.is_gone() => return,
             TopicRef::Known(gone) => self.named(&gone.name),
             TopicRef::Name(name) => self.topic(name).map_or(topic.clone(), TopicRef::Known),
             TopicRef::Id(id) => self.with_id(*id),

@@ -153,9 +153,6 @@ impl Cached {
             || self.log_start_offset != read.log_start_offset;
         self.high_watermark = read.high_watermark;
         self.log_start_offset = read.log_start_offset;
-        if read.diverging.is_some() {
-            self.high_watermark = -1;
-        }
         changed || read.size_bytes() > 0 || read.diverging.is_some()
     }
 }
@@ -223,6 +220,9 @@ impl Sessions {
         }
         if session.order.is_empty() {
             by_id.remove(&id);
+            drop(session);
+            // Named and forgotten in one request: they are answered, as in Kafka.
+            let parts = unique(parts, by_topic_id, &self.hasher);
             return Ok(Fetching { parts, ticket: SessionTicket(Kind::Sessionless) });
         }
         session.used = now;
@@ -351,7 +351,8 @@ fn evict(by_id: &mut ById, privileged: bool, size: usize, now: Instant) -> bool 
     for (id, session) in by_id.iter() {
         let session = lock(session);
         stalest = stalest.into_iter().chain([(session.used, *id)]).min();
-        let is_old = now - session.created > EVICTION_AGE;
+        // As old as when it was used last, as in Kafka.
+        let is_old = session.used - session.created > EVICTION_AGE;
         let may_go = is_old || (privileged && !session.privileged);
         if may_go {
             let worth = (session.privileged, session.order.len(), *id);

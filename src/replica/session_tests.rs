@@ -115,9 +115,9 @@ fn partitions_join_change_and_leave_a_session() {
     forget.forgotten = vec![(TopicRef::Name("t".into()), 0)];
     let fetching = sessions.open(forget, at(0)).unwrap();
     assert_eq!(fetching.parts.iter().map(|p| p.partition).collect::<Vec<_>>(), [2]);
-    let mut all = ask(id, 3, &[]);
-    all.forgotten = vec![(TopicRef::Name("t".into()), 2)];
-    assert_eq!(answer(&sessions, all, at(0), tell), Ok((NO_SESSION, vec![])));
+    let mut all = ask(id, 3, &[5]);
+    all.forgotten = vec![(TopicRef::Name("t".into()), 2), (TopicRef::Name("t".into()), 5)];
+    assert_eq!(answer(&sessions, all, at(0), tell), Ok((NO_SESSION, vec![5])));
     let gone = Err(SessionError::NotFound { id });
     assert_eq!(answer(&sessions, ask(id, 4, &[]), at(0), tell), gone);
 }
@@ -150,6 +150,7 @@ fn a_full_cache_gives_way_to_who_is_worth_more() {
         (121,             0,              false,      1,    true),  // one is stale
         (121,             121,            false,      1,    false), // old, but as large
         (121,             121,            false,      9,    true),  // old and smaller
+        (121,             119,            false,      9,    false), // was young when last used
         (10,              0,              true,       1,    true),  // followers go first
     ];
     for (now, used, privileged, size, place) in table {

@@ -240,6 +240,7 @@ pub fn word(error: &ReplicaError) -> &'static str {
         },
         ReplicaError::Client(refusal) => match refusal {
             Refusal::UnknownTopicId => "unknown id",
+            Refusal::InconsistentTopicId => "inconsistent id",
             Refusal::Acks(_) => "acks",
             Refusal::InternalTopic => "internal",
             Refusal::Batch(BatchError::Corrupt { .. }) => "corrupt",
@@ -257,6 +258,7 @@ pub fn word(error: &ReplicaError) -> &'static str {
             Refusal::Lookup(_) => "lookup",
             Refusal::Twice(_) => "twice",
             Refusal::Size(_) => "size",
+            Refusal::Deleted => "deleted",
         },
     }
 }

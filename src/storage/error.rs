@@ -84,6 +84,17 @@ impl DiskError {
         Self { doing: "use", path: path.to_owned(), source }
     }
 
+    /// The segment was deleted while a reader still held it.
+    pub(super) fn deleted(path: &Path) -> Self {
+        let source = io::Error::new(io::ErrorKind::NotFound, "the segment was deleted meanwhile");
+        Self { doing: "use", path: path.to_owned(), source }
+    }
+
+    /// See [`DiskError::deleted`]; a file that is missing for another reason has a system's error.
+    pub fn is_deleted(&self) -> bool {
+        self.source.kind() == io::ErrorKind::NotFound && self.source.raw_os_error().is_none()
+    }
+
     pub fn is_damage(&self) -> bool {
         self.source.kind() == io::ErrorKind::InvalidData
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::error::{At, DiskError};
 use super::mmap::Mapped;
-use super::names::{Kind, Place};
+use super::names::{DELETED, Kind, Place, segment_file};
 use crate::common::Offset;
 use crate::env::{File, Files, OpenMode};
 
@@ -51,6 +51,8 @@ pub struct SegmentFile {
     cache: Arc<FdCache>,
     open: Mutex<Open>,
     used: AtomicBool,
+    /// Its files wait for their removal under other names.
+    deleted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -69,12 +71,48 @@ impl SegmentFile {
         base_offset: Offset,
         cache: Arc<FdCache>,
     ) -> Arc<Self> {
-        let (open, used) = (Mutex::default(), AtomicBool::new(false));
-        Arc::new(Self { files, place, base_offset, cache, open, used })
+        let (open, used, deleted) = (Mutex::default(), AtomicBool::new(false), false.into());
+        Arc::new(Self { files, place, base_offset, cache, open, used, deleted })
     }
 
     pub(super) fn path(&self, kind: Kind) -> PathBuf {
-        self.place.segment(self.base_offset, kind)
+        let name = segment_file(self.base_offset, kind);
+        match self.deleted.load(Ordering::Acquire) {
+            true => self.place.file(&(name + DELETED)),
+            false => self.place.file(&name),
+        }
+    }
+
+    /// Gives its files the names that deleted ones wait under; readers go on. Returns the names.
+    ///
+    /// # Errors
+    /// [`DiskError`]; a file may then have either name.
+    pub(super) fn delete(
+        &self,
+        kinds: impl Iterator<Item = Kind>,
+    ) -> Result<Vec<String>, DiskError> {
+        let open = self.open();
+        let mut names = Vec::new();
+        for kind in kinds {
+            let name = segment_file(self.base_offset, kind);
+            let (from, to) = (self.place.file(&name), name + DELETED);
+            if self.files.exists(&from) {
+                self.files.rename(&from, &self.place.file(&to)).at("rename", &from)?;
+                names.push(to);
+            }
+        }
+        self.deleted.store(true, Ordering::Release);
+        drop(open);
+        Ok(names)
+    }
+
+    /// Opening a file failed: is it because the segment's files are gone for good?
+    fn missing(&self, error: DiskError) -> DiskError {
+        let is_missing = error.source.kind() == std::io::ErrorKind::NotFound;
+        match is_missing && self.deleted.load(Ordering::Acquire) {
+            true => DiskError::deleted(&error.path),
+            false => error,
+        }
     }
 
     /// The data, opened if it is not.
@@ -125,7 +163,7 @@ impl SegmentFile {
         mut open: MutexGuard<'_, Open>,
         with: impl FnOnce(&mut Open) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
-        let filled = with(&mut open)?;
+        let filled = with(&mut open).map_err(|error| self.missing(error))?;
         self.used.store(true, Ordering::Relaxed);
         let new = !std::mem::replace(&mut open.counted, true);
         drop(open);

@@ -182,8 +182,8 @@ fn c024_the_log_start_moves_and_survives_a_restart() {
     assert_eq!(contents(&log, 16).len(), 14);
     assert_eq!(log.epoch_of(16), Some(LeaderEpoch(1)), "that of the record");
     let before = log.segment_count();
-    let removed = log.delete_segments_below(16).unwrap();
-    assert!(removed >= 1 && log.segment_count() == before - removed);
+    let deleted = log.delete_segments_below(16).unwrap();
+    assert!(!deleted.is_empty() && log.segment_count() < before);
     assert_eq!((log.start_offset(), contents(&log, 16).len()), (16, 14));
     assert!(log.local_start_offset() == 16);
     disk.stop(dir, log);

@@ -46,6 +46,6 @@ pub use log_dir::{
     CheckpointRow, DeletedLog, Identity, Loaded, LoadedLog, Loading, LogDir, LogDirOptions,
 };
 pub use producer_state::{BatchSeen, Producer, Producers, Verification};
-pub use trim::SegmentInfo;
+pub use trim::{DeletedSegments, SegmentInfo};
 pub use txn_index::AbortedTxn;
 pub use view::{LogSlice, LogSlices, ReadPlan, TimePlan, TimedOffset};

@@ -138,7 +138,7 @@ impl World {
                 self.log().delete_segments_below(to).unwrap();
                 self.model.start = to;
                 // What is removed cannot come back; what is only below the start may.
-                let first = self.log().sealed_segments().unwrap();
+                let first = self.log().segments();
                 let first = first.first().map(|s| s.base_offset);
                 let first = first.unwrap_or(self.log().active_base_offset());
                 self.model.saved_start = self.model.saved_start.max(first.min(to));

@@ -8,20 +8,48 @@ use super::error::{At, ClientFault, DiskError, StorageError};
 use super::fd_cache::SegmentFile;
 use super::load;
 use super::log::Log;
-use super::names::{Kind, parse_segment_file};
+use super::names::{Kind, Place, parse_segment_file};
 use super::producer_state::Producers;
 use super::segment::{ActiveSegment, find};
 use crate::common::Offset;
-use crate::env::OpenMode;
+use crate::env::{Files, OpenMode};
 
-/// A sealed segment, as retention judges it.
+/// A segment that has records, as retention judges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentInfo {
     pub base_offset: Offset,
+    /// Where the next one begins; of the active one the log end.
     pub next_base_offset: Offset,
     pub size_bytes: u64,
-    /// Largest timestamp, in milliseconds since the Unix epoch; -1 when no record has one.
-    pub max_timestamp: i64,
+    pub is_active: bool,
+}
+
+/// Files of segments that are no longer in the log, under the names that they wait under.
+#[derive(Debug, Default)]
+pub struct DeletedSegments {
+    place: Option<Arc<Place>>,
+    names: Vec<String>,
+}
+
+impl DeletedSegments {
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Removes them. What went with its partition's directory is no longer there.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn remove(&self, files: &Files) -> Result<(), DiskError> {
+        let Some(place) = &self.place else { return Ok(()) };
+        for path in self.names.iter().map(|name| place.file(name)) {
+            match files.remove_file(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                outcome => outcome.at("remove", &path)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Log {
@@ -44,34 +72,58 @@ impl Log {
         Ok(true)
     }
 
-    /// The sealed segments, oldest first.
-    ///
-    /// # Errors
-    /// [`DiskError`] of reading a time index.
-    pub fn sealed_segments(&self) -> Result<Vec<SegmentInfo>, DiskError> {
-        let info = |segment: &Arc<super::segment::SealedSegment>| {
-            Ok(SegmentInfo {
-                base_offset: segment.base_offset(),
-                next_base_offset: segment.next_base_offset,
-                size_bytes: u64::from(segment.size_bytes),
-                max_timestamp: segment.max_timestamp()?.timestamp,
-            })
+    /// The segments that have records, oldest first; the active one last.
+    pub fn segments(&self) -> Vec<SegmentInfo> {
+        let sealed = self.sealed.iter().map(|segment| SegmentInfo {
+            base_offset: segment.base_offset(),
+            next_base_offset: segment.next_base_offset,
+            size_bytes: u64::from(segment.size_bytes),
+            is_active: false,
+        });
+        let active = SegmentInfo {
+            base_offset: self.active.base_offset(),
+            next_base_offset: self.end_offset,
+            size_bytes: u64::from(self.active.size_bytes),
+            is_active: true,
         };
-        self.sealed.iter().map(info).collect()
+        sealed.chain((active.size_bytes > 0).then_some(active)).collect()
     }
 
-    /// Takes the sealed segments that end at or below `offset` out of the log and removes their
-    /// files; the log start moves up to what is left. Readers that hold one open go on. Returns how
-    /// many were removed. What was not flushed yet costs fsyncs: the snapshot behind each segment
-    /// that goes must be durable, or a crash in between would forget the producers.
+    /// The largest timestamp of the segment that begins at `base_offset`, in milliseconds since the
+    /// Unix epoch; where no record has one, when its file was last written (as in Kafka). `None`:
+    /// not even that is known, or there is no such segment.
     ///
     /// # Errors
-    /// [`DiskError`]; a segment whose removal failed is out of the log all the same, and the next
+    /// [`DiskError`] of looking at a file.
+    pub fn newest_of_segment(&self, base_offset: Offset) -> Result<Option<i64>, DiskError> {
+        let active = self.active.base_offset() == base_offset;
+        let (file, newest) = if active {
+            (&self.active.file, self.active.max_timestamp.timestamp)
+        } else {
+            let at = self.sealed.binary_search_by_key(&base_offset, |s| s.base_offset());
+            let Some(segment) = at.ok().and_then(|at| self.sealed.get(at)) else { return Ok(None) };
+            (&segment.file, segment.max_timestamp()?.timestamp)
+        };
+        if newest >= 0 {
+            return Ok(Some(newest));
+        }
+        let path = file.path(Kind::Log);
+        self.shared.files.modified_ms(&path).at("stat", &path)
+    }
+
+    /// Takes the sealed segments that end at or below `offset` out of the log; the log start moves
+    /// up to what is left. Their files get the names of deleted ones and are to be removed later:
+    /// readers that hold them go on until then. What was not flushed yet costs fsyncs: the snapshot
+    /// behind each segment that goes must be durable, or a crash in between would forget the
+    /// producers.
+    ///
+    /// # Errors
+    /// [`DiskError`]; a segment whose renaming failed is out of the log all the same, and the next
     /// load finds it below the log start.
-    pub fn delete_segments_below(&mut self, offset: Offset) -> Result<usize, DiskError> {
+    pub fn delete_segments_below(&mut self, offset: Offset) -> Result<DeletedSegments, DiskError> {
         let count = self.sealed.partition_point(|segment| segment.next_base_offset <= offset);
         if count == 0 {
-            return Ok(0);
+            return Ok(DeletedSegments::default());
         }
         self.sync_snapshots(count)?;
         let gone: Vec<_> = Arc::make_mut(&mut self.sealed).drain(..count).collect();
@@ -82,8 +134,13 @@ impl Log {
             self.producers.forget_below(first);
         }
         self.dir_unsynced = true;
-        gone.iter().try_for_each(|segment| self.remove_files(&segment.file))?;
-        Ok(count)
+        let mut names = Vec::new();
+        for segment in &gone {
+            let needed = self.producers.snapshot_offset == segment.base_offset();
+            let kinds = Kind::ALL.into_iter().filter(|kind| !needed || *kind != Kind::Snapshot);
+            names.extend(segment.file.delete(kinds)?);
+        }
+        Ok(DeletedSegments { place: Some(self.place.clone()), names })
     }
 
     /// Cuts the log so that it ends at `offset`, or below where a batch holds it in its middle;

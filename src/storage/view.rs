@@ -118,6 +118,11 @@ impl ReadPlan {
         Ok(LogSlices::EMPTY)
     }
 
+    /// Whether the read begins in an older segment than the one it may go up to.
+    pub fn is_behind(&self) -> bool {
+        self.view.at(self.from) < self.view.at(self.until)
+    }
+
     /// The first batch of `piece` that ends at or above `offset`.
     fn position_of(
         &self,
@@ -148,17 +153,18 @@ impl ReadPlan {
             stop.map_or(piece.size_bytes, |found| found.position)
         };
         let first_bytes = first.size_bytes;
+        let available_bytes = end.saturating_sub(first.position) as usize;
         let wanted = match max_bytes {
             max if max >= first_bytes => max,
             _ if min_one => first_bytes,
-            _ => return Ok(LogSlices::EMPTY),
+            _ => return Ok(LogSlices { available_bytes, ..LogSlices::EMPTY }),
         };
         let position = u64::from(first.position);
-        let size_bytes = wanted.min(end.saturating_sub(first.position) as usize);
+        let size_bytes = wanted.min(available_bytes);
         let newer = self.view.bytes_after(piece.file.base_offset);
         let bytes_to_end = newer + u64::from(piece.size_bytes.saturating_sub(first.position));
         let slice = LogSlice { file: piece.file.clone(), position, size_bytes };
-        Ok(LogSlices { slice: Some(slice), bytes_to_end })
+        Ok(LogSlices { slice: Some(slice), bytes_to_end, available_bytes })
     }
 }
 
@@ -181,10 +187,16 @@ impl LogSlice {
 pub struct LogSlices {
     slice: Option<LogSlice>,
     bytes_to_end: u64,
+    available_bytes: usize,
 }
 
 impl LogSlices {
-    pub const EMPTY: Self = Self { slice: None, bytes_to_end: 0 };
+    pub const EMPTY: Self = Self { slice: None, bytes_to_end: 0, available_bytes: 0 };
+
+    /// What there is to read of the segment, whatever the limits of this read left of it.
+    pub fn available_bytes(&self) -> usize {
+        self.available_bytes
+    }
 
     pub fn is_empty(&self) -> bool {
         self.size_bytes() == 0

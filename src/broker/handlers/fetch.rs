@@ -116,7 +116,7 @@ fn session_ask(broker: &Broker, request: &FetchRequest, version: i16) -> Session
         id: request.session_id,
         epoch: request.session_epoch,
         by_topic_id,
-        privileged: false,
+        privileged: is_follower(request),
         parts,
         forgotten: forgotten.collect(),
     }

@@ -32,6 +32,16 @@ config_keys! {
     /// How often logs are looked through for segments to delete, in milliseconds.
     retention_check_interval_ms: i64 = "300000", AtLeast(1);
         key "log.retention.check.interval.ms", dynamic ReadOnly;
+    /// How long after the start logs are first looked through, for segments to delete and for what
+    /// to sync, in milliseconds.
+    initial_task_delay_ms: i64 = "30000", AtLeast(0);
+        key "log.initial.task.delay.ms", dynamic ReadOnly, internal;
+    /// How often recovery points are written to disk at least, in milliseconds.
+    flush_offset_checkpoint_interval_ms: i32 = "60000", AtLeast(0);
+        key "log.flush.offset.checkpoint.interval.ms", dynamic ReadOnly;
+    /// How often log starts are written to disk at least, in milliseconds.
+    flush_start_offset_checkpoint_interval_ms: i32 = "60000", AtLeast(0);
+        key "log.flush.start.offset.checkpoint.interval.ms", dynamic ReadOnly;
     /// Age in milliseconds at which a segment is rolled; not set: the hours.
     roll_ms: Option<i64> = null, Any;
         key "log.roll.ms", dynamic ClusterWide;

@@ -192,8 +192,6 @@ other_keys! {
     "log.cleaner.io.max.bytes.per.second": Double = "1.7976931348623157E308", Any, ClusterWide;
     "log.cleaner.threads": Int = "1", AtLeast(0), ClusterWide;
     "log.dir.failure.timeout.ms": Long = "30000", AtLeast(1), ReadOnly;
-    "log.flush.offset.checkpoint.interval.ms": Int = "60000", AtLeast(0), ReadOnly;
-    "log.flush.start.offset.checkpoint.interval.ms": Int = "60000", AtLeast(0), ReadOnly;
     "max.connection.creation.rate": Int = "2147483647", AtLeast(0), ClusterWide;
     "metadata.log.max.record.bytes.between.snapshots": Long = "20971520", AtLeast(1), ReadOnly;
     "metadata.log.max.snapshot.interval.ms": Long = "3600000", AtLeast(0), ReadOnly;

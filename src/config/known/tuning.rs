@@ -23,7 +23,6 @@ other_keys! {
     "internal.metadata.max.batch.size.in.bytes": Int = "8388608", Any, ReadOnly, internal;
     "kafka.metrics.polling.interval.secs": Int = "10", AtLeast(1), ReadOnly;
     "kafka.metrics.reporters": List = "", Any, ReadOnly;
-    "log.initial.task.delay.ms": Long = "30000", AtLeast(0), ReadOnly, internal;
     "metadata.log.segment.bytes": Int = "1073741824", AtLeast(8388608), ReadOnly;
     "metadata.log.segment.ms": Long = "604800000", Any, ReadOnly;
     "metadata.max.idle.interval.ms": Int = "500", AtLeast(0), ReadOnly;
