@@ -12,8 +12,8 @@ import probes.cases.*;
 public final class Main {
     /** Every class with probes; one that is not here does not run. */
     private static final List<Class<?>> FAMILIES = List.of(ApiVersionsProbes.class, BadInputProbes.class,
-        ClusterProbes.class, CommitProbes.class, ConfigProbes.class, ConnectionProbes.class, EpochProbes.class,
-        FetchProbes.class, FetchSessionProbes.class, GroupProbes.class, ListOffsetsProbes.class, ListenerProbes.class,
+        ClusterProbes.class, CommitProbes.class, CompactionProbes.class, CompressionProbes.class, ConfigProbes.class,
+        ConnectionProbes.class, EpochProbes.class, FetchProbes.class, FetchSessionProbes.class, GroupProbes.class, ListOffsetsProbes.class, ListenerProbes.class,
         MetadataProbes.class, OffsetsTopicProbes.class, PartitionProbes.class, ProduceProbes.class,
         ProducerStateProbes.class, RestartProbes.class, SyncProbes.class, TopicProbes.class,
         TransactionProbes.class);

@@ -88,6 +88,12 @@ public final class Fetch {
         return this;
     }
 
+    /** As a follower would ask. */
+    public Fetch asReplica(int id) {
+        request.setReplicaId(id);
+        return this;
+    }
+
     public Fetch leaderEpoch(int epoch) {
         leaderEpoch = epoch;
         return this;

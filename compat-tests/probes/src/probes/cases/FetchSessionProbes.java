@@ -84,4 +84,28 @@ public final class FetchSessionProbes {
             Fetch.nothing().session(id, -1).ask(wire); // or the next probe would find no room
         }
     }
+
+    @Probe(value = "C016 a full session cache refuses consumers, and a follower's session takes one's place",
+        seconds = 120)
+    static void places(Check check) throws Exception {
+        int places = 16; // eight parts of the cache, each with its share of whole places
+        try (var broker = check.outside.spawn("max.incremental.fetch.session.cache.slots=20")) {
+            Wire wire = check.another(broker.address());
+            Topic topic = Topics.create(wire, 1);
+            List<Integer> ids = new ArrayList<>();
+            for (int i = 0; i < places; i++) {
+                ids.add(Fetch.from(topic, 0).session(0, 0).ask(wire).sessionId());
+            }
+            check.that("a session for each of " + places, !ids.contains(0) && Set.copyOf(ids).size() == places, ids);
+            check.equal("one more", 0, Fetch.from(topic, 0).session(0, 0).ask(wire).sessionId());
+            int follower = Fetch.from(topic, 0).asReplica(7).session(0, 0).ask(wire).sessionId();
+            check.that("a follower's", follower != 0, follower);
+            int gone = 0;
+            for (int id : ids) {
+                short code = Fetch.nothing().session(id, 1).ask(wire).errorCode();
+                gone += code == FETCH_SESSION_ID_NOT_FOUND.code() ? 1 : 0;
+            }
+            check.equal("consumers' sessions gone", 1, gone);
+        }
+    }
 }
