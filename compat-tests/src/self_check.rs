@@ -12,7 +12,7 @@ use crate::suite::{Body, Suite};
 use crate::verdict::{Test, Verdict};
 use crate::wire::connection::{Answer, Connection};
 use crate::wire::schema::Schemas;
-use crate::{differential, restart};
+use crate::{differential, restart, retention};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,7 @@ pub fn run(places: &Places, suite: &Suite, kind: Kind) -> Result<Row, String> {
         Body::Differential => {
             vec![Test::of("differences are found", differential::notices(places))]
         }
+        Body::Beside(_) => vec![Test::of("other states are told apart", retention::notices())],
         Body::Own(_) if suite.folder.name == "restart" => {
             vec![Test::of("planted anomalies are named", restart::notices())]
         }

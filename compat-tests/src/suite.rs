@@ -6,7 +6,7 @@ use crate::folder::Folder;
 use crate::folder::script::Script;
 use crate::places::Places;
 use crate::verdict::Test;
-use crate::{differential, hostile, restart, tables};
+use crate::{differential, hostile, restart, retention, tables};
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub enum Body {
     Tables,
     /// Kafka and Ottla side by side.
     Differential,
+    /// Written here, Kafka and Ottla side by side.
+    Beside(BesideRun),
     /// Written here, run against one broker after the other.
     Own(OwnRun),
     /// By its script, against Kafka and then Ottla, both live.
@@ -33,6 +35,7 @@ pub enum Body {
     Client,
 }
 
+type BesideRun = fn(&Places, &mut Broker, &mut Broker) -> Result<Vec<Test>, String>;
 type OwnRun = fn(&Places, &Folder, Kind) -> Result<Vec<Test>, String>;
 
 pub struct Suite {
@@ -54,6 +57,7 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
         own("tables", Body::Tables),
         own("differential", Body::Differential),
         own("probes", Body::Probes),
+        own("retention", Body::Beside(retention::run)),
         own("hostile", Body::Own(hostile::run)),
         own("restart", Body::Own(restart::run)),
     ];
@@ -90,6 +94,13 @@ impl Suite {
                 let kafka = Broker::start(Kind::Kafka, places, "differential-oracle", &settings)?;
                 let other = Broker::start(kind, places, "differential", &settings)?;
                 differential::run(places, &kafka, &other)
+            }
+            Body::Beside(run) => {
+                let (settings, name) = (self.folder.settings()?, &self.folder.name);
+                let oracle = format!("{name}-oracle");
+                let mut kafka = Broker::start(Kind::Kafka, places, &oracle, &settings)?;
+                let mut other = Broker::start(kind, places, name, &settings)?;
+                run(places, &mut kafka, &mut other)
             }
             Body::Client | Body::Probes => self.script(places, kind, Vec::new()),
         }

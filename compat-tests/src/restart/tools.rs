@@ -10,21 +10,22 @@ use std::process::Command;
 
 const LOG4J: &str = "rootLogger.level=OFF\n";
 
-fn tool(places: &Places, class: &str) -> Result<Command, String> {
+/// A tool of Kafka's jars, to be given its arguments.
+pub fn tool(places: &Places, class: &str) -> Result<Command, String> {
     let log4j = places.room("tools")?.join("log4j2.properties");
     std::fs::write(&log4j, LOG4J).map_err(|e| e.to_string())?;
     let mut java = Command::new("java");
     java.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"]);
     java.arg(format!("-Dlog4j2.configurationFile={}", log4j.display()));
     java.arg("-cp").arg(format!("{}/*", places.kafka_jars().display()));
-    java.arg(format!("org.apache.kafka.tools.{class}"));
+    java.arg(class);
     Ok(java)
 }
 
 /// Both formatters on `__consumer_offsets`, after groups have committed and gone.
 pub fn console_consumer(places: &Places, broker: &Broker) -> Vec<Test> {
     let read = |formatter: &str, wanted: &[&str]| {
-        let mut tool = tool(places, "consumer.ConsoleConsumer")?;
+        let mut tool = tool(places, "org.apache.kafka.tools.consumer.ConsoleConsumer")?;
         tool.args(["--bootstrap-server", &broker.bootstrap(), "--topic", "__consumer_offsets"]);
         tool.args(["--from-beginning", "--timeout-ms", "8000"]);
         tool.args(["--formatter", &format!("org.apache.kafka.tools.consumer.{formatter}")]);
@@ -66,7 +67,7 @@ pub fn dump_log(places: &Places, broker: &Broker) -> Vec<Test> {
         if files.len() < at_least {
             return Err(format!("{} files *.{extension}, wanted {at_least}", files.len()));
         }
-        let mut tool = tool(places, "DumpLogSegments")?;
+        let mut tool = tool(places, "org.apache.kafka.tools.DumpLogSegments")?;
         let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
         tool.args(["--deep-iteration", "--files", &names.join(",")]);
         let printed = output(tool)?.to_string();
