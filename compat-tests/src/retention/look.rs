@@ -4,7 +4,7 @@ use crate::broker::Broker;
 use crate::places::Places;
 use crate::restart::state::Client;
 use crate::wire::batch;
-use crate::wire::codec::to_hex;
+use crate::wire::codec::{from_hex, to_hex};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -118,7 +118,8 @@ impl Looker {
         let answer = self.client.ask("Fetch", 11, asked)?;
         let part = &answer["responses"][0]["partitions"][0];
         let code = part["errorCode"].as_i64().ok_or_else(|| format!("Fetch: {answer}"))?;
-        Ok((code, part["records"][0]["baseOffset"].as_i64()))
+        let bytes = part["records"].as_str().and_then(from_hex).unwrap_or_default();
+        Ok((code, batch::describe(&bytes)[0]["baseOffset"].as_i64()))
     }
 
     pub fn state(&mut self, topic: &str) -> Result<State, String> {

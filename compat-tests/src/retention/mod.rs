@@ -65,7 +65,7 @@ pub fn notices() -> Result<(), String> {
 fn shell_tools(places: &Places, broker: &Broker) -> Vec<(&'static str, Result<(), String>)> {
     let bootstrap = broker.bootstrap();
     let prepared = Looker::new(places, broker).and_then(|mut looker| {
-        looker.create("tools", &[])?;
+        looker.create("tools", scenes::NEVER)?;
         (0..5).try_for_each(|_| looker.produce("tools", &["v"], None).map(|_| ()))
     });
     if let Err(why) = prepared {

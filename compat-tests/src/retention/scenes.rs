@@ -5,7 +5,8 @@ use super::until;
 
 /// One value of a batch; a batch of it takes a bit more.
 const VALUE_BYTES: usize = 500;
-const NEVER: &[(&str, &str)] = &[("retention.ms", "-1"), ("retention.bytes", "-1")];
+/// Nothing goes.
+pub const NEVER: &[(&str, &str)] = &[("retention.ms", "-1"), ("retention.bytes", "-1")];
 const HOUR_MS: i64 = 3_600_000;
 
 /// What is done to a topic, one thing after the other.
@@ -152,7 +153,7 @@ pub fn all() -> Vec<Scene> {
                 Set("retention.ms", "-"),
                 Set("retention.bytes", "-"),
                 Default("log.retention.bytes", "3000"),
-                See(4, 8, &[4, 6], Some(4), None),
+                See(2, 8, &[2, 4, 6], Some(2), None),
                 Default("log.retention.bytes", "-"),
                 Default("log.retention.ms", "3600000"),
                 See(8, 8, &[8], None, None),
