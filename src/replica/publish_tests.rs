@@ -1,6 +1,7 @@
 //! Replicas against the image: topics come and go, survive a restart, fail with their directory.
 
 use super::*;
+use crate::common::NO_TIMESTAMP;
 use crate::replica::testing::*;
 use crate::replica::{Intervals, Produced};
 use std::time::Duration;
@@ -113,6 +114,64 @@ async fn retention_by_time_and_size_follows_the_config() {
         let offsets = node.partition(0).offsets().unwrap();
         assert_eq!((offsets.log_start, offsets.log_end), (start, 6), "{name}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_segment_without_timestamps_is_as_old_as_its_file() {
+    let node = Node::with_topic(&[("internal.segment.bytes", "1200"), ("retention.ms", "1000")]);
+    for _ in 0..6 {
+        node.put(stamped(&[(NO_TIMESTAMP, &"v".repeat(500))])).await;
+    }
+    let crate::env::Files::Sim(sim) = &node.env.files else { panic!("simulated") };
+    let start = || node.partition(0).offsets().unwrap().log_start;
+    node.replicas.delete_old_segments(NOW_MS);
+    assert_eq!(start(), 0, "nobody knows how old they are");
+    for (base, written_ms) in [(0, NOW_MS - 2000), (2, NOW_MS - 500), (4, NOW_MS - 9000)] {
+        let path = format!("/data/t-0/{base:020}.log");
+        sim.set_modified(std::path::Path::new(&path), written_ms).unwrap();
+    }
+    node.replicas.delete_old_segments(NOW_MS);
+    assert_eq!(start(), 2, "from the oldest on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn housekeeping_begins_after_its_delay_and_removes_files_when_they_are_due() {
+    let configs = [
+        ("internal.segment.bytes", "1200"),
+        ("retention.bytes", "1300"),
+        ("file.delete.delay.ms", "7000"),
+    ];
+    let node = Node::with_topic(&configs);
+    for _ in 0..6 {
+        node.put(batch(&[&"v".repeat(500)])).await;
+    }
+    let every = Intervals {
+        initial_delay: Duration::from_secs(10),
+        retention: Duration::from_secs(300),
+        checkpoints: Duration::from_secs(60),
+        producers: Duration::from_secs(600),
+        flush: None,
+    };
+    let files = node.env.files.clone();
+    let waiting = || {
+        let names = files.list(std::path::Path::new("/data/t-0")).unwrap();
+        names.iter().filter(|entry| entry.name.ends_with(".log.deleted")).count()
+    };
+    let house = node.env.tasks.spawn_data(node.replicas.clone().keep_house(every));
+    #[rustfmt::skip]
+    let table = [
+        // seconds later  log start  files that wait
+        (9,               0,         0),
+        (2,               2,         1),
+        (5,               2,         1),
+        (2,               2,         0),
+    ];
+    for (seconds, start, deleted) in table {
+        node.env.clock.sleep(Duration::from_secs(seconds)).await;
+        let offsets = node.partition(0).offsets().unwrap();
+        assert_eq!((offsets.log_start, waiting()), (start, deleted), "{seconds} s later");
+    }
+    house.abort();
 }
 
 #[tokio::test(start_paused = true)]

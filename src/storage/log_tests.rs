@@ -1,5 +1,7 @@
 //! Behaviours of a log: appending, rolling, reading, searching by time, trimming.
 
+use std::path::Path;
+
 use super::testing::{
     Disk, EPOCH, NOW, append, batch, by_producer, contents, fill, marker, row, small, whole,
 };
@@ -371,6 +373,35 @@ fn readers_go_on_while_the_log_rolls_deletes_and_is_renamed() {
     held.file.read_exact_at(&mut byte, held.position).unwrap();
     drop(log);
     assert!(disk.load(&dir, None).logs.is_empty());
+}
+
+#[test]
+fn deleted_segments_wait_under_other_names_and_are_read_until_they_go() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    fill(&mut log, 30);
+    let names = |end: &str| {
+        let all = disk.files.list(Path::new("/data/orders-0")).unwrap();
+        all.into_iter().filter(|entry| entry.name.ends_with(end)).count()
+    };
+    let (early, late) = (log.plan_read(0, 30).unwrap(), log.plan_read(0, 30).unwrap());
+    let (segments, files) = (log.segment_count(), names(".log"));
+    let deleted = log.delete_segments_below(log.active_base_offset()).unwrap();
+    assert_eq!((log.segment_count(), names(".log")), (1, 1));
+    assert_eq!((names(".log.deleted"), segments), (files - 1, files));
+    assert_eq!(names(".index.deleted"), files - 1);
+    assert!(!whole(&early.locate(200, true).unwrap().read().unwrap()).is_empty());
+    // The cache closes what is not used; its files can then no longer be opened.
+    fill(&mut log, 60);
+    (0..60).for_each(|at| drop(log.read(log.start_offset() + at, 200, 1, true)));
+    deleted.remove(&disk.files).unwrap();
+    assert_eq!(names(".deleted"), 0);
+    assert!(late.locate(200, true).is_err_and(|error| error.is_deleted()));
+    deleted.remove(&disk.files).unwrap();
+    disk.stop(dir, log);
+    let (_dir, log) = disk.reopen(Some(7));
+    assert!(log.start_offset() > 0);
 }
 
 #[test]

@@ -27,11 +27,15 @@ impl Handler for Api {
 
     async fn handle(broker: &Broker, call: &Call<ListOffsetsRequest>) -> ListOffsetsResponse {
         let (request, version) = (&call.request, call.header.version);
+        // Kafka does not know another level either, and says so for everything.
+        let is_level = (0..=1).contains(&request.isolation_level);
         let twice = named_twice(request);
         let topics = request.topics.iter().map(|topic| {
             let mut refused = HashSet::new();
             let partitions = topic.partitions.iter().filter_map(|asked| {
-                let outcome = if twice.contains(&(&*topic.name, asked.partition_index)) {
+                let outcome = if !is_level {
+                    Err(ErrorCode::UnknownServerError)
+                } else if twice.contains(&(&*topic.name, asked.partition_index)) {
                     // One answer for all mentions, as Kafka has it.
                     refused.insert(asked.partition_index).then_some(())?;
                     Err(ErrorCode::InvalidRequest)

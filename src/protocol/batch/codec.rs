@@ -10,6 +10,8 @@ use super::BatchError;
 
 /// No batch has more bytes of records than a Java client can hold.
 const OUTPUT_BYTES_MAX: u64 = i32::MAX as u64;
+/// `compression.lz4.level`, if nobody sets it.
+const LZ4_DEFAULT_LEVEL: i32 = 9;
 /// Xerial's stream magic, followed by two version words.
 const XERIAL_MAGIC: &[u8; 8] = b"\x82SNAPPY\0";
 const XERIAL_HEADER_BYTES: usize = 16;
@@ -65,7 +67,7 @@ impl Codec {
         let level = match compression {
             Compression::None | Compression::Snappy => 0,
             Compression::Gzip => -1,
-            Compression::Lz4 => 9,
+            Compression::Lz4 => LZ4_DEFAULT_LEVEL,
             Compression::Zstd => 3,
         };
         Self { compression, level }
@@ -84,6 +86,7 @@ impl Codec {
                 encoder.finish()
             }
             Compression::Snappy => xerial(records),
+            Compression::Lz4 if self.level != LZ4_DEFAULT_LEVEL => lz4_high(records, self.level),
             Compression::Lz4 => {
                 let info = lz4_flex::frame::FrameInfo::new()
                     .block_size(lz4_flex::frame::BlockSize::Max64KB)
@@ -95,6 +98,19 @@ impl Codec {
             Compression::Zstd => zstd::stream::encode_all(records, self.level),
         }
     }
+}
+
+/// As Kafka: the default level is the fast compressor, every other one the thorough one.
+fn lz4_high(records: &[u8], level: i32) -> io::Result<Vec<u8>> {
+    let mut encoder = lz4::EncoderBuilder::new()
+        .block_size(lz4::BlockSize::Max64KB)
+        .block_mode(lz4::BlockMode::Independent)
+        .checksum(lz4::ContentChecksum::NoChecksum)
+        .level(level.clamp(3, 12) as u32)
+        .build(Vec::new())?;
+    encoder.write_all(records)?;
+    let (packed, done) = encoder.finish();
+    done.map(|()| packed)
 }
 
 fn xerial(records: &[u8]) -> io::Result<Vec<u8>> {
@@ -265,6 +281,30 @@ mod tests {
         let mut joined = xerial(b"one ").expect("xerial");
         joined.extend(xerial(b"two").expect("xerial"));
         assert_eq!(decompress(Compression::Snappy, joined).expect("joined"), b"one two");
+    }
+
+    #[test]
+    fn a_higher_level_packs_more_and_every_level_is_read_back() {
+        let text: String = (0_u64..9000)
+            .map(|at| format!("word-{} ", at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 55))
+            .collect();
+        #[rustfmt::skip]
+        let table = [
+            // codec             levels, each packs more than the one before
+            (Compression::Gzip,  &[1, -1, 9][..]),
+            (Compression::Lz4,   &[9, 3, 17][..]),
+            (Compression::Zstd,  &[-131_072, 1, 19][..]),
+        ];
+        for (compression, levels) in table {
+            let packed = |level: &i32| {
+                let packed = Codec { compression, level: *level }.compress(text.as_bytes());
+                let packed = packed.expect("compress");
+                assert_eq!(decompress(compression, packed.clone()), Ok(text.clone().into_bytes()));
+                packed.len()
+            };
+            let sizes: Vec<usize> = levels.iter().map(packed).collect();
+            assert!(sizes.is_sorted_by(|a, b| a > b), "{compression:?} {levels:?}: {sizes:?}");
+        }
     }
 
     #[test]

@@ -78,7 +78,8 @@ public final class CompressionProbes {
         spoil = Spoil.PAYLOAD)
     static void levels(Check check) throws Exception {
         String text = words();
-        for (String[] level : new String[][]{{"gzip", "1", "9"}, {"zstd", "-50", "19"}}) {
+        for (String[] level : new String[][]{{"gzip", "1", "9"}, {"lz4", "9", "17"},
+            {"zstd", "-50", "19"}}) {
             Wire wire = check.another();
             String key = "compression." + level[0] + ".level";
             Topic topic = Topics.create(wire, 1, "compression.type", level[0], key, level[1]);
