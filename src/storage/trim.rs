@@ -190,12 +190,7 @@ impl Log {
     /// Removes all files of a segment but its snapshot, newest data first.
     pub(super) fn remove_files(&self, segment: &SegmentFile) -> Result<(), DiskError> {
         let files = &self.shared.files;
-        for kind in [Kind::Log, Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex] {
-            let path = segment.path(kind);
-            if files.exists(&path) {
-                files.remove_file(&path).at("remove", &path)?;
-            }
-        }
+        segment.remove()?;
         let snapshot = segment.path(Kind::Snapshot);
         let needed = self.producers.snapshot_offset == segment.base_offset;
         if !needed && files.exists(&snapshot) {
