@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use uuid::Uuid;
 
-use super::checkpoint::{self, LOG_START, Malformed, Offsets, RECOVERY_POINT, REPLICATION};
+use super::checkpoint::{
+    self, CLEANER, LOG_START, Malformed, Offsets, RECOVERY_POINT, REPLICATION,
+};
 use super::error::{At, DiskError, OperatorFault, StorageError};
 use super::fd_cache::FdCache;
 use super::flush::{FlushPlan, run_all};
@@ -330,6 +332,33 @@ impl LogDir {
         let contents = self.plan_checkpoints(rows, &mut plan)?;
         plan.run(&self.shared.files)?;
         self.written().extend(contents);
+        Ok(())
+    }
+
+    /// Up to where each log is compacted, as written down.
+    ///
+    /// # Errors
+    /// [`OperatorFault::Unreadable`]; [`DiskError`].
+    pub fn read_clean_offsets(&self) -> Result<BTreeMap<TopicPartition, Offset>, StorageError> {
+        self.read_checkpoint(CLEANER)
+    }
+
+    /// Writes down up to where each log is compacted.
+    ///
+    /// # Errors
+    /// [`DiskError`]; the old file then still stands.
+    pub fn write_clean_offsets(
+        &self,
+        offsets: &BTreeMap<TopicPartition, Offset>,
+    ) -> Result<(), DiskError> {
+        let content = checkpoint::encode_offsets(offsets);
+        if self.written().get(CLEANER) == Some(&content) {
+            return Ok(());
+        }
+        let mut plan = FlushPlan::default();
+        self.plan_replacement(CLEANER, &content, &mut plan)?;
+        plan.run(&self.shared.files)?;
+        self.written().insert(CLEANER, content);
         Ok(())
     }
 

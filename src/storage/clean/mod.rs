@@ -145,7 +145,7 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn pace(&mut self, bytes: u64) -> Result<(), CleanError> {
-        if self.owner.goes_on(bytes) { Ok(()) } else { Err(CleanError::CalledOff) }
+        if bytes == 0 || self.owner.goes_on(bytes) { Ok(()) } else { Err(CleanError::CalledOff) }
     }
 
     fn map_keys(&mut self) -> Result<OffsetMap, CleanError> {
