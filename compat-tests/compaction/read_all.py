@@ -24,7 +24,7 @@ while True:
     error = message.error()
     if error is None:
         value = message.value()
-        digest = "-" if value is None else hashlib.sha1(value).hexdigest()
+        digest = "-" if value is None else hashlib.sha256(value).hexdigest()
         print(message.offset(), message.timestamp()[1], message.key().decode(), digest)
     elif error.code() == KafkaError._PARTITION_EOF:
         break

@@ -23,7 +23,7 @@ use crate::coordinator::group::{GROUP_TOPIC, GroupCoordinator, GroupEffect, OnGr
 use crate::env::Env;
 use crate::http;
 use crate::machine::Journal;
-use crate::metadata::Delta;
+use crate::metadata::{Delta, Image};
 use crate::net::{self, RequestMemory, Stop, WarnLimits};
 use crate::replica::{Cleaner, Intervals, PartitionJournal, Replicas, ReplicasConfig};
 use crate::security::Authorizer;
@@ -79,7 +79,9 @@ impl Node {
             &config,
             &metadata.publisher.image(),
         )));
-        let replicas = open_replicas(&current.load(), &env, &metrics, dirs, last_epoch)?;
+        let image = metadata.publisher.image();
+        let replicas = open_replicas((&current.load(), &image), &env, &metrics, dirs, last_epoch)?;
+        drop(image);
         let groups = group_coordinator(&current.load(), id, &env, &metrics, &replicas);
         let cleaner = Cleaner::start(replicas.clone(), current.load().cleaner.clone());
         subscribe(&config, &current, &metadata, (&replicas, &cleaner), &groups);
@@ -195,7 +197,7 @@ fn open_dirs(config: &BrokerConfig, env: &Env) -> Result<(Vec<LogDir>, PathBuf),
 }
 
 fn open_replicas(
-    config: &BrokerConfig,
+    (config, image): (&BrokerConfig, &Image),
     env: &Env,
     metrics: &Arc<Metrics>,
     dirs: Vec<LogDir>,
@@ -213,7 +215,7 @@ fn open_replicas(
             }
         }),
     };
-    Ok(Replicas::open(settings, env.clone(), metrics.clone(), dirs, last_epoch)?)
+    Ok(Replicas::open(settings, env.clone(), metrics.clone(), dirs, last_epoch, image)?)
 }
 
 /// The coordinator with the cell that its settings are changed through.

@@ -5,20 +5,29 @@ use crate::restart::state::Client;
 use crate::wire::batch;
 use crate::wire::codec::to_hex;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Batches of so many records each: some megabytes, four segments of the least size.
-const BATCHES: usize = 60;
+const BATCHES: usize = 150;
 const RECORDS: usize = 100;
 const CODECS: [&str; 5] = ["none", "gzip", "xerial", "lz4", "zstd"];
 /// Commits of so many partitions with the longest metadata: more than a segment.
 const COMMITS: i64 = 12;
-const PARTITIONS: i32 = 50;
+pub const PARTITIONS: i32 = 50;
 
 pub struct Record {
     pub key: String,
     /// `None`: the key is deleted.
     pub value: Option<String>,
+}
+
+impl Record {
+    /// As `read_all.py` prints it.
+    fn digest(&self) -> String {
+        let hash = |value: &String| to_hex(&Sha256::digest(value.as_bytes()));
+        self.value.as_ref().map_or("-".into(), hash)
+    }
 }
 
 /// In the order of their offsets.
@@ -63,36 +72,34 @@ pub fn send(client: &mut Client, topic: &str, records: &[Record]) -> Result<(), 
 }
 
 /// - `left`: lines of `read_all.py`.
+/// - `active`: where the part begins that is not compacted.
 ///
 /// # Errors
-/// Names what is lost, of another value or offset than it was sent with, or not compacted at all.
-pub fn judge(sent: &[Record], left: &[String]) -> Result<(), String> {
+/// Names what is lost, of another value or offset than it was sent with, or not compacted.
+pub fn judge(sent: &[Record], left: &[String], active: i64) -> Result<(), String> {
+    let active = active as usize;
     let mut newest: BTreeMap<&str, usize> = BTreeMap::new();
-    for (offset, record) in sent.iter().enumerate() {
+    for (offset, record) in sent.iter().enumerate().take(active) {
         newest.insert(&record.key, offset);
     }
-    let mut found: BTreeMap<usize, (String, bool)> = BTreeMap::new();
+    let mut wanted: BTreeSet<usize> = newest.into_values().collect();
+    wanted.extend(active..sent.len());
+    let mut found = BTreeSet::new();
     for line in left {
         let words: Vec<&str> = line.split(' ').collect();
         let [offset, _, key, digest] = words[..] else { return Err(format!("`{line}` is cut")) };
         let offset: usize = offset.parse().map_err(|e| format!("`{line}`: {e}"))?;
         let record = sent.get(offset).ok_or_else(|| format!("`{line}` was never sent"))?;
-        if record.key != key || record.value.is_some() == (digest == "-") {
+        if record.key != key || record.digest() != digest {
             return Err(format!("`{line}` was sent with key {}", record.key));
         }
-        found.insert(offset, (key.to_string(), digest != "-"));
+        found.insert(offset);
     }
-    for (key, offset) in &newest {
-        if !found.contains_key(offset) {
-            return Err(format!("the last record of {key}, at {offset}, is lost"));
-        }
+    if let Some(lost) = wanted.difference(&found).next() {
+        return Err(format!("record {lost} is lost"));
     }
-    let most = newest.len() * 3 / 2;
-    if found.len() > most {
-        Err(format!("{} records are left of {most}", found.len()))
-    } else {
-        Ok(())
-    }
+    let more = found.difference(&wanted).next();
+    more.map_or(Ok(()), |more| Err(format!("record {more} is superseded and still there")))
 }
 
 /// Shows the judge what it must name.
@@ -100,18 +107,26 @@ pub fn check_the_judge() -> Result<(), String> {
     let sent: Vec<Record> = (0..60)
         .map(|at| Record { key: format!("k{}", at % 3), value: Some(format!("v{at}")) })
         .collect();
-    let line = |offset: usize, key: &str, digest: &str| format!("{offset} 1 {key} {digest}");
-    let good = [line(57, "k0", "x"), line(58, "k1", "x"), line(59, "k2", "x")];
-    judge(&sent, &good).map_err(|e| format!("a good history is refused: {e}"))?;
-    let all: Vec<String> = (0..60).map(|at| line(at, &format!("k{}", at % 3), "x")).collect();
-    let planted: [(&str, Vec<String>); 4] = [
-        ("is lost", good[1..].to_vec()),
-        ("was sent with key", [&good[..], &[line(56, "k1", "x")]].concat()),
-        ("was sent with key", vec![line(57, "k0", "-"), good[1].clone(), good[2].clone()]),
-        ("records are left", all),
+    let line = |offset: usize| {
+        let record = &sent[offset];
+        format!("{offset} 1 {} {}", record.key, record.digest())
+    };
+    let lines = |offsets: &[usize]| offsets.iter().map(|at| line(*at)).collect::<Vec<_>>();
+    let good = lines(&[51, 52, 53, 54, 55, 56, 57, 58, 59]);
+    judge(&sent, &good, 54).map_err(|e| format!("a good history is refused: {e}"))?;
+    let all: Vec<usize> = (0..60).collect();
+    let spoiled = |from: &str, to: &str| -> Vec<String> {
+        good.iter().map(|line| line.replace(from, to)).collect()
+    };
+    let planted: [(&str, Vec<String>); 5] = [
+        ("record 51 is lost", good[1..].to_vec()),
+        ("record 59 is lost", good[..8].to_vec()),
+        ("was sent with key", spoiled("57 1 k0", "57 1 k1")),
+        ("was sent with key", spoiled(&sent[57].digest(), "-")),
+        ("record 0 is superseded", lines(&all)),
     ];
     for (name, left) in planted {
-        match judge(&sent, &left) {
+        match judge(&sent, &left, 54) {
             Err(said) if said.contains(name) => {}
             said => return Err(format!("`{name}` planted: {said:?}")),
         }

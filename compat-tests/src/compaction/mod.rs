@@ -8,7 +8,7 @@ mod load;
 use crate::broker::{Broker, Kind, Stop};
 use crate::folder::Folder;
 use crate::places::Places;
-use crate::restart::state::Client;
+use crate::restart::state::{self, Client};
 use crate::restart::{output, python, tools};
 use crate::verdict::Test;
 use std::path::Path;
@@ -16,6 +16,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const TOPIC: &str = "table";
+/// Of whose partitions offsets are committed.
+const COMMITTED: &str = "committed";
 const OFFSETS: &str = "__consumer_offsets";
 /// For the cleaners, which look for work ten times a second.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,14 +28,15 @@ pub fn run(places: &Places, folder: &Folder, kind: Kind) -> Result<Vec<Test>, St
     let kafka = Broker::start(Kind::Kafka, places, "compaction-beside", &settings)?;
     let mut tests = Vec::new();
     let sent = load::records();
+    let mut actives = Vec::new();
     for broker in [&broker, &kafka] {
         let mut client = Client::open(places, &broker.bootstrap())?;
         load::send(&mut client, TOPIC, &sent)?;
-        compacted(broker, TOPIC)?;
+        actives.push(compacted(broker, TOPIC)?);
     }
     let read = |broker: &Broker| read_all(places, folder, broker);
     let (left, beside) = (read(&broker)?, read(&kafka)?);
-    tests.push(Test::of("each key has its last value", load::judge(&sent, &left)));
+    tests.push(Test::of("each key has its last value", load::judge(&sent, &left, actives[0])));
     tests.push(Test::of("what is left is what Kafka leaves", same(&left, &beside)));
     drop(kafka);
     tests.push(Test::of("committed offsets outlive compaction", commits(places, &mut broker)));
@@ -100,11 +103,12 @@ fn active_base(partition: &Path) -> Option<i64> {
 /// Commits until the offsets topic has rolled, waits for its compaction, kills, and asks.
 fn commits(places: &Places, broker: &mut Broker) -> Result<(), String> {
     let mut client = Client::open(places, &broker.bootstrap())?;
-    let last = load::commit_much(&mut client, TOPIC)?;
+    state::create_topic(places, &broker.bootstrap(), COMMITTED, load::PARTITIONS)?;
+    let last = load::commit_much(&mut client, COMMITTED)?;
     let active = compacted(broker, OFFSETS)?;
     broker.restart(Stop::Kill)?;
     let mut client = Client::open(places, &broker.bootstrap())?;
-    let found = load::committed(&mut client, TOPIC)?;
+    let found = load::committed(&mut client, COMMITTED)?;
     match found {
         found if found == last && active > last => Ok(()),
         found => Err(format!("{found} is committed, not {last}; compacted to {active}")),
