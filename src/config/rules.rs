@@ -145,18 +145,15 @@ fn check_cleaner(config: &BrokerConfig) -> Result<(), ConfigError> {
 /// [`ConfigError::Rule`] with Kafka's text.
 pub(super) fn check_change(before: &BrokerConfig, after: &BrokerConfig) -> Result<(), ConfigError> {
     let (threads, current) = (after.cleaner.threads, before.cleaner.threads);
-    if threads < current / 2 {
-        return rule(&format!(
-            "Log cleaner threads cannot be reduced to less than half the current value {current}"
-        ));
-    }
-    if i64::from(threads) > i64::from(current) * 2 {
-        return rule(&format!(
-            "Log cleaner threads cannot be increased to more than double the current value \
-             {current}"
-        ));
-    }
-    Ok(())
+    let step = match i64::from(threads) {
+        few if few < i64::from(current / 2) => "reduced to less than half",
+        many if many > i64::from(current) * 2 => "increased to more than double",
+        _ => return Ok(()),
+    };
+    rule(&format!(
+        "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot \
+         be {step} the current value {current} for configuration Invalid dynamic configuration"
+    ))
 }
 
 fn rule(reason: &str) -> Result<(), ConfigError> {

@@ -71,7 +71,7 @@ async fn the_filthiest_log_is_cleaned_first_and_what_is_done_is_written_down() {
     drop(again);
     let text = node.metrics.text().unwrap();
     for line in [
-        "kafka_log_logcleaner_cleaner_recopy_percent 25\n",
+        "kafka_log_logcleaner_cleaner_recopy_percent 10\n",
         "kafka_log_logcleanermanager_max_dirty_percent 0\n",
         "kafka_log_logcleanermanager_uncleanable_partitions_count{logDirectory=\"/data\"} 0\n",
     ] {

@@ -126,6 +126,8 @@ pub struct LogDir {
     unsynced: AtomicBool,
     /// What the checkpoint files hold, so that an unchanged one is not written again.
     written: Mutex<BTreeMap<&'static str, Vec<u8>>>,
+    /// One writer of checkpoints at a time, and none after a clean stop.
+    is_closed: Mutex<bool>,
     _lock: FileLock,
 }
 
@@ -172,6 +174,7 @@ impl LogDir {
             }),
             unsynced: AtomicBool::new(false),
             written: Mutex::default(),
+            is_closed: Mutex::default(),
             _lock: lock,
         })
     }
@@ -323,11 +326,16 @@ impl LogDir {
         self.shared.files.remove_dir_all(&deleted.dir).at("remove", &deleted.dir)
     }
 
-    /// Writes the three checkpoints of all logs of this directory; unchanged ones are left alone.
+    /// Writes the three checkpoints of all logs of this directory; unchanged ones are left alone,
+    /// and after a clean stop all are.
     ///
     /// # Errors
     /// [`DiskError`]; the old ones then still stand.
     pub fn write_checkpoints(&self, rows: &[CheckpointRow]) -> Result<(), DiskError> {
+        let is_closed = self.is_closed();
+        if *is_closed {
+            return Ok(());
+        }
         let mut plan = FlushPlan::default();
         let contents = self.plan_checkpoints(rows, &mut plan)?;
         plan.run(&self.shared.files)?;
@@ -352,7 +360,8 @@ impl LogDir {
         offsets: &BTreeMap<TopicPartition, Offset>,
     ) -> Result<(), DiskError> {
         let content = checkpoint::encode_offsets(offsets);
-        if self.written().get(CLEANER) == Some(&content) {
+        let is_closed = self.is_closed();
+        if *is_closed || self.written().get(CLEANER) == Some(&content) {
             return Ok(());
         }
         let mut plan = FlushPlan::default();
@@ -411,6 +420,8 @@ impl LogDir {
         rows: &[CheckpointRow],
         broker_epoch: i64,
     ) -> Result<(), DiskError> {
+        let mut is_closed = self.is_closed();
+        *is_closed = true;
         run_all(&self.shared.files, plans)?;
         let mut plan = FlushPlan::default();
         self.plan_checkpoints(rows, &mut plan)?;
@@ -442,6 +453,10 @@ impl LogDir {
         let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(None) };
         let text = String::from_utf8_lossy(&bytes);
         Ok(decode_partition_metadata(&text).map_err(|error| unreadable(&path, error))?)
+    }
+
+    fn is_closed(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.is_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn written(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Vec<u8>>> {
