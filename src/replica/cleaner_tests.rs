@@ -79,10 +79,13 @@ async fn the_filthiest_log_is_cleaned_first_and_what_is_done_is_written_down() {
     }
 }
 
+/// Name, configs of the topic, whether it is cleaned.
+type Case = (&'static str, &'static [(&'static str, &'static str)], bool);
+
 #[tokio::test(start_paused = true)]
 async fn the_ratio_the_lag_and_the_policy_say_whether_a_log_is_cleaned() {
     #[rustfmt::skip]
-    let table: [(&str, &[(&str, &str)], bool); 7] = [
+    let table: [Case; 7] = [
         ("compact",             &[("cleanup.policy", "compact")],                                            true),
         ("both",                &[("cleanup.policy", "compact,delete")],                                     true),
         ("delete",              &[("cleanup.policy", "delete")],                                             false),
@@ -165,11 +168,11 @@ async fn workers_clean_in_the_background_and_follow_the_configuration() {
     let node = filled(&[SMALL, ("cleanup.policy", "compact")]).await;
     let cleaner = Cleaner::start(node.replicas.clone(), keys());
     let cleaned = || offsets(&node, 0).len() + offsets(&node, 1).len() == 6;
-    tokio::time::sleep(Duration::from_millis(14_900)).await;
+    node.env.clock.sleep(Duration::from_millis(14_900)).await;
     assert!(!cleaned(), "the pause comes first");
     cleaner.configure(CleanerKeys { backoff_ms: 10, threads: 2, ..keys() });
     for _ in 0..1_000 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        node.env.clock.sleep(Duration::from_millis(10)).await;
         if cleaned() {
             break;
         }
@@ -177,11 +180,11 @@ async fn workers_clean_in_the_background_and_follow_the_configuration() {
     assert!(cleaned());
     assert_eq!(cleaner.state().workers.values().filter(|worker| worker.runs).count(), 2);
     cleaner.configure(CleanerKeys { backoff_ms: 10, threads: 1, ..keys() });
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    node.env.clock.sleep(Duration::from_secs(1)).await;
     assert_eq!(cleaner.state().workers.values().filter(|worker| worker.runs).count(), 1);
     assert!(node.metrics.text().unwrap().contains("kafka_log_logcleaner_deadthreadcount 0\n"));
     let off = Cleaner::start(node.replicas.clone(), CleanerKeys { enable: false, ..keys() });
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    node.env.clock.sleep(Duration::from_secs(60)).await;
     assert!(off.state().workers.is_empty(), "log.cleaner.enable=false");
 }
 

@@ -42,7 +42,7 @@ pub(super) fn tidy(files: &Files, place: &Place) -> Result<Listing, DiskError> {
     let mut names: Vec<String> = Vec::new();
     let listed = files.list(&dir).at("list", &dir)?;
     let half = listed.iter().filter_map(|entry| entry.name.strip_suffix(CLEANED));
-    let half = half.filter_map(|name| parse_segment_file(name)).map(|(base, _)| base).min();
+    let half = half.filter_map(parse_segment_file).map(|(base, _)| base).min();
     let undone = |name: &str| {
         let base = name.strip_suffix(SWAP).and_then(parse_segment_file).map(|(base, _)| base);
         base.zip(half).is_some_and(|(base, half)| base >= half)
