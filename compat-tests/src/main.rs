@@ -2,6 +2,7 @@
 //! Lives here: the command line, the order of a run. May not live here: tests, knowledge of the wire.
 
 mod broker;
+mod compaction;
 mod differential;
 mod folder;
 mod hostile;

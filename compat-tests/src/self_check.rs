@@ -12,7 +12,7 @@ use crate::suite::{Body, Suite};
 use crate::verdict::{Test, Verdict};
 use crate::wire::connection::{Answer, Connection};
 use crate::wire::schema::Schemas;
-use crate::{differential, restart, retention};
+use crate::{compaction, differential, restart, retention};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,9 @@ pub fn run(places: &Places, suite: &Suite, kind: Kind) -> Result<Row, String> {
         Body::Beside(_) => vec![Test::of("other states are told apart", retention::notices())],
         Body::Own(_) if suite.folder.name == "restart" => {
             vec![Test::of("planted anomalies are named", restart::notices())]
+        }
+        Body::Own(_) if suite.folder.name == "compaction" => {
+            vec![Test::of("planted anomalies are named", compaction::notices())]
         }
         Body::Own(_) | Body::Tables => Vec::new(),
     };

@@ -24,7 +24,8 @@ pub mod topic;
 mod value;
 
 pub use broker::{
-    BrokerConfig, GroupKeys, LogKeys, NetworkKeys, NodeKeys, OttlaKeys, TopicKeys, honoured_keys,
+    BrokerConfig, CleanerKeys, GroupKeys, LogKeys, NetworkKeys, NodeKeys, OttlaKeys, TopicKeys,
+    honoured_keys,
 };
 pub use describe::{ConfigRow, ConfigSource, ConfigSynonym, describe_cluster_default};
 pub use dynamic::Level;

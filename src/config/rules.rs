@@ -126,7 +126,34 @@ fn check_logs(config: &BrokerConfig) -> Result<(), ConfigError> {
     if topic.flush_ms < 0 {
         return rule("log.flush.interval.ms must be greater than or equal to 0");
     }
+    check_cleaner(config)
+}
+
+fn check_cleaner(config: &BrokerConfig) -> Result<(), ConfigError> {
+    let cleaner = &config.cleaner;
+    // Without a thread Kafka fails on a division.
+    let each = cleaner.dedupe_buffer_size.checked_div(i64::from(cleaner.threads));
+    if each.is_none_or(|bytes| bytes <= 1 << 20) {
+        return rule("log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.");
+    }
     Ok(())
+}
+
+/// Checks what may not change so far in one step.
+///
+/// # Errors
+/// [`ConfigError::Rule`] with Kafka's text.
+pub(super) fn check_change(before: &BrokerConfig, after: &BrokerConfig) -> Result<(), ConfigError> {
+    let (threads, current) = (after.cleaner.threads, before.cleaner.threads);
+    let step = match i64::from(threads) {
+        few if few < i64::from(current / 2) => "reduced to less than half",
+        many if many > i64::from(current) * 2 => "increased to more than double",
+        _ => return Ok(()),
+    };
+    rule(&format!(
+        "Invalid value org.apache.kafka.common.config.ConfigException: Log cleaner threads cannot \
+         be {step} the current value {current} for configuration Invalid dynamic configuration"
+    ))
 }
 
 fn rule(reason: &str) -> Result<(), ConfigError> {

@@ -23,9 +23,9 @@ use crate::coordinator::group::{GROUP_TOPIC, GroupCoordinator, GroupEffect, OnGr
 use crate::env::Env;
 use crate::http;
 use crate::machine::Journal;
-use crate::metadata::Delta;
+use crate::metadata::{Delta, Image};
 use crate::net::{self, RequestMemory, Stop, WarnLimits};
-use crate::replica::{Intervals, PartitionJournal, Replicas, ReplicasConfig};
+use crate::replica::{Cleaner, Intervals, PartitionJournal, Replicas, ReplicasConfig};
 use crate::security::Authorizer;
 use crate::storage::{Identity, LogDir, LogDirOptions};
 use crate::telemetry::Metrics;
@@ -79,9 +79,12 @@ impl Node {
             &config,
             &metadata.publisher.image(),
         )));
-        let replicas = open_replicas(&current.load(), &env, &metrics, dirs, last_epoch)?;
+        let image = metadata.publisher.image();
+        let replicas = open_replicas((&current.load(), &image), &env, &metrics, dirs, last_epoch)?;
+        drop(image);
         let groups = group_coordinator(&current.load(), id, &env, &metrics, &replicas);
-        subscribe(&config, &current, &metadata, &replicas, &groups);
+        let cleaner = Cleaner::start(replicas.clone(), current.load().cleaner.clone());
+        subscribe(&config, &current, &metadata, (&replicas, &cleaner), &groups);
         if !metadata.is_fresh {
             registration.previous_broker_epoch =
                 last_epoch.filter(|_| replicas.was_clean()).unwrap_or(-1);
@@ -194,7 +197,7 @@ fn open_dirs(config: &BrokerConfig, env: &Env) -> Result<(Vec<LogDir>, PathBuf),
 }
 
 fn open_replicas(
-    config: &BrokerConfig,
+    (config, image): (&BrokerConfig, &Image),
     env: &Env,
     metrics: &Arc<Metrics>,
     dirs: Vec<LogDir>,
@@ -212,7 +215,7 @@ fn open_replicas(
             }
         }),
     };
-    Ok(Replicas::open(settings, env.clone(), metrics.clone(), dirs, last_epoch)?)
+    Ok(Replicas::open(settings, env.clone(), metrics.clone(), dirs, last_epoch, image)?)
 }
 
 /// The coordinator with the cell that its settings are changed through.
@@ -245,17 +248,18 @@ fn subscribe(
     fixed: &BrokerConfig,
     current: &Arc<ArcSwap<BrokerConfig>>,
     metadata: &quorum::MetadataSide,
-    replicas: &Arc<Replicas>,
+    (replicas, cleaner): (&Arc<Replicas>, &Arc<Cleaner>),
     groups: &Groups,
 ) {
     let (fixed, current, cell) = (fixed.clone(), current.clone(), groups.1.clone());
-    let configured = replicas.clone();
+    let (configured, cleaner) = (replicas.clone(), cleaner.clone());
     metadata.publisher.subscribe(move |delta: &Delta| {
         if !settings::changes_brokers(delta) {
             return;
         }
         let config = settings::with_dynamic(&fixed, &delta.after);
         cell.store(Arc::new(config.group.clone()));
+        cleaner.configure(config.cleaner.clone());
         configured.set_topic_defaults(config.topic_defaults.clone(), &delta.after);
         current.store(Arc::new(config));
     });

@@ -229,7 +229,7 @@ impl Replicas {
     }
 
     /// Removes what was deleted long enough ago.
-    fn remove_deleted(&self) {
+    pub(super) fn remove_deleted(&self) {
         let now = self.env().clock.now();
         for (at, dir) in self.dirs.iter().enumerate() {
             let due: Vec<Deleted> = {
@@ -239,7 +239,7 @@ impl Replicas {
             for deleted in due {
                 let removed = match deleted {
                     Deleted::Log(log) => dir.logs.remove(&log),
-                    Deleted::Segments(segments) => segments.remove(&self.env().files),
+                    Deleted::Segments(segments) => segments.remove(),
                 };
                 if let Err(error) = removed {
                     self.fail_dir(at, &error.to_string());

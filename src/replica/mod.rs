@@ -1,13 +1,15 @@
 //! The replicas on this node: who may append, what is committed, who reads what, who waits.
 //! Lives here: [`Partition`] (log, leadership, in-sync replicas, high watermark, waiters),
 //! [`Replicas`] (all of them, following the metadata image), Produce, Fetch and its sessions,
-//! lookups of offsets, DeleteRecords, retention, [`PartitionJournal`] for coordinators.
+//! lookups of offsets, DeleteRecords, retention, the [`Cleaner`], [`PartitionJournal`] for coordinators.
 //! May not live here: request and response types of the wire, Kafka error codes (`broker::border`
 //! maps [`ReplicaError`]), files (`storage` has them), who leads (the image says it).
 //! Invariant: an offset below a high watermark never changes and is never lost while an in-sync
 //! replica lives; only [`Partition`] moves it.
 //! Locks: a machine's runtime before a partition; never two partitions; never an await under one.
 
+mod cleaner;
+mod cleaning;
 mod error;
 mod fetch;
 mod flusher;
@@ -24,6 +26,7 @@ mod testing;
 mod topics;
 mod waiters;
 
+pub use cleaner::Cleaner;
 pub use error::{NotNow, Refusal, ReplicaError};
 pub use fetch::{Asked, FetchAnswer, FetchAsk, Isolation, PartFetched, PartRead};
 pub use housekeeping::Intervals;

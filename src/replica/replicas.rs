@@ -18,6 +18,7 @@ use super::topics::{Topic, TopicRef};
 use crate::common::{BrokerId, Offset, TopicId, TopicName, TopicPartition};
 use crate::config::TopicConfig;
 use crate::env::{Env, Instant};
+use crate::metadata::Image;
 use crate::storage::{DiskError, LoadedLog, Loading, Log, LogConfig, LogDir, StorageError};
 use crate::telemetry::Metrics;
 
@@ -129,6 +130,7 @@ impl Topics {
 impl Replicas {
     /// Opens all logs in `dirs`; nothing is served before the first [`Replicas::publish`].
     /// - `last_broker_epoch`: what this broker registered with last, if the image says.
+    /// - `image`: what the topics were when the node stopped.
     ///
     /// # Errors
     /// [`StorageError`]: a log that cannot be opened stops the start.
@@ -138,15 +140,16 @@ impl Replicas {
         metrics: Arc<Metrics>,
         dirs: Vec<LogDir>,
         last_broker_epoch: Option<i64>,
+        image: &Image,
     ) -> Result<Arc<Self>, StorageError> {
         let mut unclaimed = Unclaimed::new();
         let mut is_clean = true;
         let mut opened = Vec::with_capacity(dirs.len());
-        let of_topic = super::publish::log_config(&config.topic_defaults);
         for (at, logs) in dirs.into_iter().enumerate() {
             let cells = Mutex::new(HashMap::new());
             let cell = |name: &TopicPartition| {
-                let cell = Arc::new(ArcSwap::from_pointee(of_topic.clone()));
+                let of_topic = opening_config(&config.topic_defaults, image, name);
+                let cell = Arc::new(ArcSwap::from_pointee(of_topic));
                 lock(&cells).insert(name.clone(), cell.clone());
                 cell
             };
@@ -346,6 +349,16 @@ impl Replicas {
         }
         Ok(())
     }
+}
+
+/// What a log is opened with, before the image is followed. Of an unknown topic holes in the offsets
+/// may be compaction's.
+fn opening_config(defaults: &TopicConfig, image: &Image, name: &TopicPartition) -> LogConfig {
+    let own = image.topic_configs(&name.topic).map(|own| own.iter());
+    let own = own.into_iter().flatten().map(|(key, value)| (&**key, &**value));
+    let mut opening = super::publish::log_config(&defaults.with(own).unwrap_or(defaults.clone()));
+    opening.compacted |= image.topic(&name.topic).is_none();
+    opening
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

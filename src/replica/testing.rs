@@ -59,7 +59,14 @@ impl Node {
             on_dir_failed: Box::new(move |_, last| failed.lock().unwrap().push(last)),
         };
         let metrics = Arc::new(Metrics::new());
-        let opened = Replicas::open(config, env.clone(), metrics.clone(), vec![dir], Some(7));
+        let opened = Replicas::open(
+            config,
+            env.clone(),
+            metrics.clone(),
+            vec![dir],
+            Some(7),
+            &Image::default(),
+        );
         let replicas = opened.unwrap();
         Self { replicas, env, metrics, failed_dirs, image: Arc::default() }
     }

@@ -1,6 +1,6 @@
 //! Kafka's checkpoint text: a line with the version 0, a line with the count, then the rows.
-//! `recovery-point-offset-checkpoint`, `log-start-offset-checkpoint` and
-//! `replication-offset-checkpoint` hold `topic partition offset` rows.
+//! `recovery-point-offset-checkpoint`, `log-start-offset-checkpoint`,
+//! `replication-offset-checkpoint` and `cleaner-offset-checkpoint` hold `topic partition offset` rows.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use crate::common::{Offset, TopicPartition};
 
 pub(super) const RECOVERY_POINT: &str = "recovery-point-offset-checkpoint";
 pub(super) const LOG_START: &str = "log-start-offset-checkpoint";
+pub(super) const CLEANER: &str = "cleaner-offset-checkpoint";
 pub(super) const REPLICATION: &str = "replication-offset-checkpoint";
 
 const VERSION: &str = "0";

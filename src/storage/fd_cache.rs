@@ -1,9 +1,10 @@
 //! Segment files, opened on demand; how many are open at once is bounded.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use super::error::{At, DiskError};
 use super::mmap::Mapped;
@@ -49,10 +50,12 @@ pub struct SegmentFile {
     place: Arc<Place>,
     pub(super) base_offset: Offset,
     cache: Arc<FdCache>,
+    /// What stands behind the names of the files: nothing, or one of Kafka's words for files that
+    /// are not yet, or no longer, the log's. Changed under `open`, so that nobody opens a name
+    /// that is just changing hands.
+    suffix: RwLock<String>,
     open: Mutex<Open>,
     used: AtomicBool,
-    /// Its files wait for their removal under other names.
-    deleted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -71,45 +74,115 @@ impl SegmentFile {
         base_offset: Offset,
         cache: Arc<FdCache>,
     ) -> Arc<Self> {
-        let (open, used, deleted) = (Mutex::default(), AtomicBool::new(false), false.into());
-        Arc::new(Self { files, place, base_offset, cache, open, used, deleted })
+        Self::suffixed(files, place, base_offset, cache, "")
+    }
+
+    /// The files of a segment that is no part of the log: `suffix` stands behind their names.
+    pub(super) fn suffixed(
+        files: Files,
+        place: Arc<Place>,
+        base_offset: Offset,
+        cache: Arc<FdCache>,
+        suffix: &str,
+    ) -> Arc<Self> {
+        let (open, used) = (Mutex::default(), AtomicBool::new(false));
+        let suffix = RwLock::new(suffix.to_owned());
+        Arc::new(Self { files, place, base_offset, cache, suffix, open, used })
     }
 
     pub(super) fn path(&self, kind: Kind) -> PathBuf {
-        let name = segment_file(self.base_offset, kind);
-        match self.deleted.load(Ordering::Acquire) {
-            true => self.place.file(&(name + DELETED)),
-            false => self.place.file(&name),
+        let suffix = self.suffix.read().unwrap_or_else(PoisonError::into_inner);
+        self.path_with(kind, &suffix)
+    }
+
+    fn path_with(&self, kind: Kind, suffix: &str) -> PathBuf {
+        self.place.file(&format!("{}{suffix}", segment_file(self.base_offset, kind)))
+    }
+
+    /// Of the producers at the segment's base; it keeps its name through a swap.
+    pub(super) fn path_of_snapshot(&self) -> PathBuf {
+        self.path_with(Kind::Snapshot, "")
+    }
+
+    /// Whether the files have the names of a log's segment.
+    pub(super) fn is_in_log(&self) -> bool {
+        self.suffix.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Gives all files of the segment but its snapshot another suffix, the data first, as Kafka
+    /// does: recovery tells by that how far a swap has come. Who has them open does not notice.
+    ///
+    /// # Errors
+    /// [`DiskError`]; what was renamed has its old name again, unless that failed too.
+    pub(super) fn rename(&self, suffix: &str) -> Result<(), DiskError> {
+        let _nobody_opens = self.open();
+        let old = self.suffix.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut renamed: Vec<(PathBuf, PathBuf)> = Vec::new();
+        for kind in Kind::OF_SEGMENT {
+            let (from, to) = (self.path_with(kind, &old), self.path_with(kind, suffix));
+            if !self.files.exists(&from) {
+                continue;
+            }
+            if let Err(source) = self.files.rename(&from, &to) {
+                for (from, to) in renamed.iter().rev() {
+                    self.files.rename(to, from).at("rename back", to)?;
+                }
+                return Err(source).at("rename", &from);
+            }
+            renamed.push((from, to));
+        }
+        suffix.clone_into(&mut self.suffix.write().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    /// [`SegmentFile::rename`] to `.deleted`, or to a name like it where an earlier segment of this
+    /// offset still has that.
+    ///
+    /// # Errors
+    /// [`DiskError`], as there.
+    pub(super) fn set_aside(&self) -> Result<(), DiskError> {
+        let is_free = |suffix: &String| {
+            let taken = |kind| self.files.exists(&self.path_with(kind, suffix));
+            !Kind::OF_SEGMENT.into_iter().any(taken)
+        };
+        let others = (1_u64..).map(|number| format!(".{number}{DELETED}"));
+        let free = std::iter::once(DELETED.to_owned()).chain(others).find(is_free);
+        self.rename(&free.unwrap_or_else(|| DELETED.to_owned()))
+    }
+
+    /// Gives the snapshot at the segment's base the name that deleted files wait under.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub(super) fn set_snapshot_aside(&self) -> Result<(), DiskError> {
+        let (from, to) = (self.path_of_snapshot(), self.path_with(Kind::Snapshot, DELETED));
+        match self.files.exists(&from) {
+            true => self.files.rename(&from, &to).at("rename", &from),
+            false => Ok(()),
         }
     }
 
-    /// Gives its files the names that deleted ones wait under; readers go on. Returns the names.
+    /// Removes all files of a segment that was set aside, and a snapshot that was; those that are
+    /// not there (any more) do no harm.
     ///
     /// # Errors
-    /// [`DiskError`]; a file may then have either name.
-    pub(super) fn delete(
-        &self,
-        kinds: impl Iterator<Item = Kind>,
-    ) -> Result<Vec<String>, DiskError> {
-        let open = self.open();
-        let mut names = Vec::new();
-        for kind in kinds {
-            let name = segment_file(self.base_offset, kind);
-            let (from, to) = (self.place.file(&name), name + DELETED);
-            if self.files.exists(&from) {
-                self.files.rename(&from, &self.place.file(&to)).at("rename", &from)?;
-                names.push(to);
+    /// [`DiskError`].
+    pub(super) fn remove(&self) -> Result<(), DiskError> {
+        let snapshot = self.path_with(Kind::Snapshot, DELETED);
+        let paths = Kind::OF_SEGMENT.into_iter().map(|kind| self.path(kind));
+        for path in paths.chain([snapshot]) {
+            match self.files.remove_file(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                outcome => outcome.at("remove", &path)?,
             }
         }
-        self.deleted.store(true, Ordering::Release);
-        drop(open);
-        Ok(names)
+        Ok(())
     }
 
     /// Opening a file failed: is it because the segment's files are gone for good?
     fn missing(&self, error: DiskError) -> DiskError {
-        let is_missing = error.source.kind() == std::io::ErrorKind::NotFound;
-        match is_missing && self.deleted.load(Ordering::Acquire) {
+        let suffix = self.suffix.read().unwrap_or_else(PoisonError::into_inner);
+        match error.source.kind() == ErrorKind::NotFound && suffix.ends_with(DELETED) {
             true => DiskError::deleted(&error.path),
             false => error,
         }

@@ -1,19 +1,20 @@
 //! Putting a partition's directory in order before it is opened: what an interrupted change left
 //! is finished or undone, as Kafka's suffixes say. `.cleaned`, `.deleted` and `.tmp` go; a `.swap`
-//! segment is whole and takes the place of those it was made from.
+//! segment takes the place of those it was made from, if all its files have come that far: files
+//! are renamed from `.cleaned` one by one, so while one is left the swap has not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::error::{At, DiskError};
-use super::names::{DELETED, EPOCH_CHECKPOINT, Kind, Place, parse_segment_file};
+use super::names::{CLEANED, DELETED, EPOCH_CHECKPOINT, Kind, Place, SWAP, parse_segment_file};
 use crate::common::Offset;
-use crate::env::Files;
+use crate::env::{Files, OpenMode};
 use crate::protocol::batch::BatchHeader;
 
-const CLEANED: &str = ".cleaned";
-const SWAP: &str = ".swap";
 const TEMPORARY: &str = ".tmp";
+/// Read ahead for headers.
+const WINDOW_BYTES: usize = 64 << 10;
 
 /// What a partition's directory holds, in order.
 #[derive(Debug, Default)]
@@ -39,9 +40,19 @@ pub(super) struct Listed {
 pub(super) fn tidy(files: &Files, place: &Place) -> Result<Listing, DiskError> {
     let dir = place.dir();
     let mut names: Vec<String> = Vec::new();
-    for entry in files.list(&dir).at("list", &dir)?.into_iter().filter(|entry| !entry.is_dir) {
+    let listed = files.list(&dir).at("list", &dir)?;
+    let half = listed.iter().filter_map(|entry| entry.name.strip_suffix(CLEANED));
+    let half = half.filter_map(parse_segment_file).map(|(base, _)| base).min();
+    let undone = |name: &str| {
+        let base = name.strip_suffix(SWAP).and_then(parse_segment_file).map(|(base, _)| base);
+        base.zip(half).is_some_and(|(base, half)| base >= half)
+    };
+    // A `.cleaned` file goes last, since it says that its swap has not begun.
+    let (cleaned, listed): (Vec<_>, Vec<_>) =
+        listed.into_iter().partition(|entry| entry.name.ends_with(CLEANED));
+    for entry in listed.into_iter().chain(cleaned).filter(|entry| !entry.is_dir) {
         let gone = [CLEANED, DELETED, TEMPORARY].iter().any(|end| entry.name.ends_with(end));
-        if gone {
+        if gone || undone(&entry.name) {
             remove(files, &dir.join(&entry.name))?;
         } else {
             names.push(entry.name);
@@ -94,7 +105,10 @@ fn finish_swaps(files: &Files, dir: &Path, names: &mut Vec<String>) -> Result<()
             }
         }
     }
-    for name in &swapped {
+    // The data first: once it has its name, what else is named so is new, too.
+    let is_data = |name: &&String| matches!(parse_segment_file(name), Some((_, Kind::Log)));
+    let (data, others): (Vec<_>, Vec<_>) = swapped.iter().partition(is_data);
+    for name in data.into_iter().chain(others) {
         let (from, to) = (dir.join(format!("{name}{SWAP}")), dir.join(name));
         files.rename(&from, &to).at("rename", &from)?;
     }
@@ -105,13 +119,20 @@ fn finish_swaps(files: &Files, dir: &Path, names: &mut Vec<String>) -> Result<()
 
 /// The offset after the last batch of a swapped-in segment.
 fn next_offset(files: &Files, path: &Path, base: Offset) -> Result<Offset, DiskError> {
-    let bytes = files.read(path).at("read", path)?;
-    let (mut rest, mut next) = (&bytes[..], base + 1);
-    while let Ok(header) = BatchHeader::parse(rest) {
-        next = header.next_offset();
-        rest = rest.get(header.size_bytes()..).unwrap_or(&[]);
+    let file = files.open(path, OpenMode::Read).at("open", path)?;
+    let (mut window, mut position, mut next) = (vec![0; WINDOW_BYTES], 0, base + 1);
+    loop {
+        let read = file.read_at(&mut window, position).at("read", path)?;
+        let mut at = 0;
+        while let Ok(header) = BatchHeader::parse(&window[at.min(read)..read]) {
+            next = header.next_offset();
+            at += header.size_bytes();
+        }
+        if at == 0 {
+            return Ok(next);
+        }
+        position += at as u64;
     }
-    Ok(next)
 }
 
 fn remove(files: &Files, path: &Path) -> Result<(), DiskError> {

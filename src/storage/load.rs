@@ -151,7 +151,7 @@ impl Opening {
         let size_bytes = self.size_of(&file)?;
         if !indexed {
             let mut anew = index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?;
-            anew.complete_indexes(&self.shared.files)?;
+            anew.seal_indexes(&self.shared.files)?;
         }
         let sealed = Arc::new(SealedSegment::new(file, size_bytes, next_base_offset));
         Arc::make_mut(&mut log.sealed).push(sealed);
@@ -206,7 +206,7 @@ impl Opening {
         for (at, base_offset) in bases.iter().enumerate() {
             let whole = self.scan_segment(log, *base_offset)?;
             let Some(next) = bases.get(at + 1).copied() else { break };
-            if !whole || next < log.end_offset || self.is_torn(log.end_offset, next)? {
+            if !whole || next < log.end_offset || self.is_torn(log.end_offset, &bases[at + 1..])? {
                 for later in bases[at + 1..].iter().rev() {
                     log.remove_files(&self.segment(*later))?;
                 }
@@ -219,7 +219,7 @@ impl Opening {
     }
 
     fn seal_scanned(&self, log: &mut Log, next_base_offset: Offset) -> Result<(), DiskError> {
-        log.active.complete_indexes(&self.shared.files)?;
+        log.active.seal_indexes(&self.shared.files)?;
         let (file, size_bytes) = (log.active.file.clone(), log.active.size_bytes);
         let sealed = SealedSegment::new(file, size_bytes, next_base_offset)
             .known_max_timestamp(log.active.max_timestamp);
@@ -229,11 +229,21 @@ impl Opening {
         log.write_snapshot()
     }
 
-    /// Whether the end of the segment before `next` was lost in a crash that left `next` itself.
-    fn is_torn(&self, end_offset: Offset, next: Offset) -> Result<bool, DiskError> {
-        let hole = next > end_offset;
-        let tear = self.tear_from().is_some_and(|from| end_offset >= from);
-        Ok(hole && (tear || self.size_of(&self.segment(next))? == 0))
+    /// Whether the end of the segment before the `later` ones was lost in a crash that left them:
+    /// nothing was written behind it. (Compaction empties segments too, but never the last.)
+    fn is_torn(&self, end_offset: Offset, later: &[Offset]) -> Result<bool, DiskError> {
+        if later[0] <= end_offset {
+            return Ok(false);
+        }
+        if self.tear_from().is_some_and(|from| end_offset >= from) {
+            return Ok(true);
+        }
+        for base_offset in later {
+            if self.size_of(&self.segment(*base_offset))? > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// See [`ValidBatches::new`]: what is below the recovery point was durable, so a hole there,

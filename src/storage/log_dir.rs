@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use uuid::Uuid;
 
-use super::checkpoint::{self, LOG_START, Malformed, Offsets, RECOVERY_POINT, REPLICATION};
+use super::checkpoint::{
+    self, CLEANER, LOG_START, Malformed, Offsets, RECOVERY_POINT, REPLICATION,
+};
 use super::error::{At, DiskError, OperatorFault, StorageError};
 use super::fd_cache::FdCache;
 use super::flush::{FlushPlan, run_all};
@@ -124,6 +126,8 @@ pub struct LogDir {
     unsynced: AtomicBool,
     /// What the checkpoint files hold, so that an unchanged one is not written again.
     written: Mutex<BTreeMap<&'static str, Vec<u8>>>,
+    /// One writer of checkpoints at a time, and none after a clean stop.
+    is_closed: Mutex<bool>,
     _lock: FileLock,
 }
 
@@ -170,6 +174,7 @@ impl LogDir {
             }),
             unsynced: AtomicBool::new(false),
             written: Mutex::default(),
+            is_closed: Mutex::default(),
             _lock: lock,
         })
     }
@@ -321,15 +326,48 @@ impl LogDir {
         self.shared.files.remove_dir_all(&deleted.dir).at("remove", &deleted.dir)
     }
 
-    /// Writes the three checkpoints of all logs of this directory; unchanged ones are left alone.
+    /// Writes the three checkpoints of all logs of this directory; unchanged ones are left alone,
+    /// and after a clean stop all are.
     ///
     /// # Errors
     /// [`DiskError`]; the old ones then still stand.
     pub fn write_checkpoints(&self, rows: &[CheckpointRow]) -> Result<(), DiskError> {
+        let is_closed = self.is_closed();
+        if *is_closed {
+            return Ok(());
+        }
         let mut plan = FlushPlan::default();
         let contents = self.plan_checkpoints(rows, &mut plan)?;
         plan.run(&self.shared.files)?;
         self.written().extend(contents);
+        Ok(())
+    }
+
+    /// Up to where each log is compacted, as written down.
+    ///
+    /// # Errors
+    /// [`OperatorFault::Unreadable`]; [`DiskError`].
+    pub fn read_clean_offsets(&self) -> Result<BTreeMap<TopicPartition, Offset>, StorageError> {
+        self.read_checkpoint(CLEANER)
+    }
+
+    /// Writes down up to where each log is compacted.
+    ///
+    /// # Errors
+    /// [`DiskError`]; the old file then still stands.
+    pub fn write_clean_offsets(
+        &self,
+        offsets: &BTreeMap<TopicPartition, Offset>,
+    ) -> Result<(), DiskError> {
+        let content = checkpoint::encode_offsets(offsets);
+        let is_closed = self.is_closed();
+        if *is_closed || self.written().get(CLEANER) == Some(&content) {
+            return Ok(());
+        }
+        let mut plan = FlushPlan::default();
+        self.plan_replacement(CLEANER, &content, &mut plan)?;
+        plan.run(&self.shared.files)?;
+        self.written().insert(CLEANER, content);
         Ok(())
     }
 
@@ -382,6 +420,8 @@ impl LogDir {
         rows: &[CheckpointRow],
         broker_epoch: i64,
     ) -> Result<(), DiskError> {
+        let mut is_closed = self.is_closed();
+        *is_closed = true;
         run_all(&self.shared.files, plans)?;
         let mut plan = FlushPlan::default();
         self.plan_checkpoints(rows, &mut plan)?;
@@ -413,6 +453,10 @@ impl LogDir {
         let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(None) };
         let text = String::from_utf8_lossy(&bytes);
         Ok(decode_partition_metadata(&text).map_err(|error| unreadable(&path, error))?)
+    }
+
+    fn is_closed(&self) -> std::sync::MutexGuard<'_, bool> {
+        self.is_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn written(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Vec<u8>>> {

@@ -293,7 +293,7 @@ fn an_interrupted_cleaning_is_finished_or_undone() {
     let second = disk.files.read(&at(bases[1], ".log")).unwrap();
     let merged = [&content[..], &second[second.len() / 7..]].concat();
     disk.files.write(&at(bases[0], ".log.swap"), &merged).unwrap();
-    disk.files.write(&at(bases[0], ".log.cleaned"), b"half of it").unwrap();
+    disk.files.write(&at(bases[2], ".log.cleaned"), b"half of the next").unwrap();
     disk.files.write(&at(bases[2], ".index.deleted"), b"").unwrap();
     let (_dir, log) = disk.reopen(Some(7));
     let read: Vec<i64> = contents(&log, 0).into_iter().map(|(offset, _)| offset).collect();

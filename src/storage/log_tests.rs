@@ -395,10 +395,10 @@ fn deleted_segments_wait_under_other_names_and_are_read_until_they_go() {
     // The cache closes what is not used; its files can then no longer be opened.
     fill(&mut log, 60);
     (0..60).for_each(|at| drop(log.read(log.start_offset() + at, 200, 1, true)));
-    deleted.remove(&disk.files).unwrap();
+    deleted.remove().unwrap();
     assert_eq!(names(".deleted"), 0);
     assert!(late.locate(200, true).is_err_and(|error| error.is_deleted()));
-    deleted.remove(&disk.files).unwrap();
+    deleted.remove().unwrap();
     disk.stop(dir, log);
     let (_dir, log) = disk.reopen(Some(7));
     assert!(log.start_offset() > 0);

@@ -7,6 +7,7 @@
 //! lock, and readers take a plan from it that they look up without the lock.
 
 mod checkpoint;
+mod clean;
 mod error;
 mod fd_cache;
 mod flush;
@@ -37,6 +38,10 @@ mod model_tests;
 #[cfg(test)]
 mod testing;
 
+pub use clean::{
+    CleanBounds, CleanError, CleanLimits, CleanOrder, CleanOwner, CleanStats, CleanView, Cleanable,
+    Cleaned, clean,
+};
 pub use error::{ClientFault, DiskError, OperatorFault, StorageError};
 pub use fd_cache::SegmentFile;
 pub use flush::{FlushPlan, run_all};

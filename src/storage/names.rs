@@ -11,6 +11,10 @@ use crate::common::{Offset, TopicPartition};
 const NAME_BYTES_MAX: usize = 255;
 /// What deleted segment files wait under.
 pub(super) const DELETED: &str = ".deleted";
+/// A segment that the cleaner writes, not whole yet.
+pub(super) const CLEANED: &str = ".cleaned";
+/// A cleaned segment that is whole and takes the place of those it was made from.
+pub(super) const SWAP: &str = ".swap";
 pub(super) const EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
 pub(super) const PARTITION_METADATA: &str = "partition.metadata";
 
@@ -28,6 +32,10 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const ALL: [Self; 5] =
         [Self::Log, Self::OffsetIndex, Self::TimeIndex, Self::TxnIndex, Self::Snapshot];
+
+    /// What belongs to the segment's data; the data itself comes first.
+    pub(super) const OF_SEGMENT: [Self; 4] =
+        [Self::Log, Self::OffsetIndex, Self::TimeIndex, Self::TxnIndex];
 
     pub(super) fn suffix(self) -> &'static str {
         match self {

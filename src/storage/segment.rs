@@ -292,6 +292,22 @@ impl ActiveSegment {
         Ok(true)
     }
 
+    /// [`ActiveSegment::complete_indexes`] for a segment that is sealed: an empty one, which
+    /// compaction may leave, gets empty index files.
+    ///
+    /// # Errors
+    /// [`DiskError`]; can be tried again.
+    pub(super) fn seal_indexes(&mut self, files: &Files) -> Result<(), DiskError> {
+        if self.size_bytes > 0 {
+            return self.complete_indexes(files).map(|_| ());
+        }
+        for kind in [Kind::OffsetIndex, Kind::TimeIndex] {
+            let path = self.file.path(kind);
+            files.write(&path, &[]).at("write", &path)?;
+        }
+        self.write_aborted(files)
+    }
+
     fn write_aborted(&mut self, files: &Files) -> Result<(), DiskError> {
         let path = self.file.path(Kind::TxnIndex);
         if self.aborted_written.is_none() && files.exists(&path) {

@@ -8,11 +8,11 @@ use super::error::{At, ClientFault, DiskError, StorageError};
 use super::fd_cache::SegmentFile;
 use super::load;
 use super::log::Log;
-use super::names::{Kind, Place, parse_segment_file};
+use super::names::{Kind, parse_segment_file};
 use super::producer_state::Producers;
 use super::segment::{ActiveSegment, find};
 use crate::common::Offset;
-use crate::env::{Files, OpenMode};
+use crate::env::OpenMode;
 
 /// A segment that has records, as retention judges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,31 +24,23 @@ pub struct SegmentInfo {
     pub is_active: bool,
 }
 
-/// Files of segments that are no longer in the log, under the names that they wait under.
+/// Segments that are no longer in the log; who still reads them can go on until their files are
+/// removed.
 #[derive(Debug, Default)]
-pub struct DeletedSegments {
-    place: Option<Arc<Place>>,
-    names: Vec<String>,
-}
+pub struct DeletedSegments(pub(super) Vec<Arc<SegmentFile>>);
 
 impl DeletedSegments {
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.0.is_empty()
     }
 
-    /// Removes them. What went with its partition's directory is no longer there.
+    /// Removes their files (after `file.delete.delay.ms`). What went with its partition's directory
+    /// is no longer there.
     ///
     /// # Errors
     /// [`DiskError`].
-    pub fn remove(&self, files: &Files) -> Result<(), DiskError> {
-        let Some(place) = &self.place else { return Ok(()) };
-        for path in self.names.iter().map(|name| place.file(name)) {
-            match files.remove_file(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                outcome => outcome.at("remove", &path)?,
-            }
-        }
-        Ok(())
+    pub fn remove(&self) -> Result<(), DiskError> {
+        self.0.iter().try_for_each(|segment| segment.remove())
     }
 }
 
@@ -134,13 +126,13 @@ impl Log {
             self.producers.forget_below(first);
         }
         self.dir_unsynced = true;
-        let mut names = Vec::new();
         for segment in &gone {
-            let needed = self.producers.snapshot_offset == segment.base_offset();
-            let kinds = Kind::ALL.into_iter().filter(|kind| !needed || *kind != Kind::Snapshot);
-            names.extend(segment.file.delete(kinds)?);
+            segment.file.set_aside()?;
+            if self.producers.snapshot_offset != segment.base_offset() {
+                segment.file.set_snapshot_aside()?;
+            }
         }
-        Ok(DeletedSegments { place: Some(self.place.clone()), names })
+        Ok(DeletedSegments(gone.iter().map(|segment| segment.file.clone()).collect()))
     }
 
     /// Cuts the log so that it ends at `offset`, or below where a batch holds it in its middle;
@@ -247,12 +239,7 @@ impl Log {
     /// Removes all files of a segment but its snapshot, newest data first.
     pub(super) fn remove_files(&self, segment: &SegmentFile) -> Result<(), DiskError> {
         let files = &self.shared.files;
-        for kind in [Kind::Log, Kind::OffsetIndex, Kind::TimeIndex, Kind::TxnIndex] {
-            let path = segment.path(kind);
-            if files.exists(&path) {
-                files.remove_file(&path).at("remove", &path)?;
-            }
-        }
+        segment.remove()?;
         let snapshot = segment.path(Kind::Snapshot);
         let needed = self.producers.snapshot_offset == segment.base_offset;
         if !needed && files.exists(&snapshot) {

@@ -127,6 +127,25 @@ metrics! {
     /// Log directories taken offline by an I/O error.
     gauge log_dirs_offline: "kafka_log_logmanager_offlinelogdirectorycount";
 
+    /// Largest part of the memory for keys that a cleaner used in its last pass, in percent.
+    gauge cleaner_buffer_percent: "kafka_log_logcleaner_max_buffer_utilization_percent";
+    /// Bytes that the last passes of all cleaners wrote, in percent of those read.
+    gauge cleaner_recopy_percent: "kafka_log_logcleaner_cleaner_recopy_percent";
+    /// Longest last pass of a cleaner, in seconds.
+    gauge cleaner_max_secs: "kafka_log_logcleaner_max_clean_time_secs";
+    /// Longest time that a log waits beyond max.compaction.lag.ms, in seconds.
+    gauge cleaner_max_delay_secs: "kafka_log_logcleaner_max_compaction_delay_secs";
+    /// Cleaners that should run and do not.
+    gauge cleaner_dead_threads: "kafka_log_logcleaner_deadthreadcount";
+    /// Part of the dirtiest log that is not compacted yet, in percent.
+    gauge cleaner_max_dirty_percent: "kafka_log_logcleanermanager_max_dirty_percent";
+    /// Milliseconds since a cleaner last looked for work.
+    gauge cleaner_since_run_ms: "kafka_log_logcleanermanager_time_since_last_run_ms";
+    /// Partitions that cannot be compacted because a pass failed on them.
+    gauges uncleanable_partitions["logDirectory"]: "kafka_log_logcleanermanager_uncleanable_partitions_count";
+    /// Bytes that wait in those partitions.
+    gauges uncleanable_bytes["logDirectory"]: "kafka_log_logcleanermanager_uncleanable_bytes";
+
     /// 1 on the active controller.
     gauge active_controller: "kafka_controller_kafkacontroller_activecontrollercount";
     /// Brokers registered and not fenced.

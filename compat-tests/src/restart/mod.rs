@@ -52,7 +52,7 @@ pub fn notices() -> Result<(), String> {
     history::check_the_checker()
 }
 
-fn python(places: &Places) -> Result<PathBuf, String> {
+pub fn python(places: &Places) -> Result<PathBuf, String> {
     let room = format!("confluent-kafka-{}", places.pin("CONFLUENT_KAFKA")?);
     let python = places.cache.join(room).join("bin/python");
     if python.exists() { Ok(python) } else { Err(format!("{python:?} is missing: run setup")) }

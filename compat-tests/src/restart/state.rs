@@ -32,7 +32,7 @@ impl Client {
     }
 
     /// Asks until an answer pleases.
-    fn until(
+    pub fn until(
         &mut self,
         api: &str,
         version: i16,

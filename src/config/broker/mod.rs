@@ -1,6 +1,7 @@
 //! The configuration of the node: one family of keys per file, read together into
 //! [`BrokerConfig`].
 
+mod cleaner;
 mod group;
 mod log;
 mod network;
@@ -10,6 +11,7 @@ mod topics;
 
 use std::sync::Arc;
 
+pub use cleaner::CleanerKeys;
 pub use group::GroupKeys;
 pub use log::LogKeys;
 pub use network::NetworkKeys;
@@ -33,6 +35,7 @@ pub struct BrokerConfig {
     pub node: NodeKeys,
     pub network: NetworkKeys,
     pub log: LogKeys,
+    pub cleaner: CleanerKeys,
     pub topics: TopicKeys,
     pub group: GroupKeys,
     pub ottla: OttlaKeys,
@@ -72,6 +75,7 @@ pub fn honoured_keys() -> impl Iterator<Item = &'static Key> {
         NodeKeys::KEYS,
         NetworkKeys::KEYS,
         LogKeys::KEYS,
+        CleanerKeys::KEYS,
         TopicKeys::KEYS,
         GroupKeys::KEYS,
         OttlaKeys::KEYS,
@@ -97,6 +101,7 @@ impl BrokerConfig {
             listeners: Listeners::of(&node, layers.is_written("listener.security.protocol.map"))?,
             node,
             network: NetworkKeys::read(&layers)?,
+            cleaner: CleanerKeys::read(&layers)?,
             topics: TopicKeys::read(&layers)?,
             group: GroupKeys::read(&layers)?,
             ottla: OttlaKeys::read(&layers)?,
@@ -145,7 +150,8 @@ impl BrokerConfig {
             Level::Cluster => layers.cluster = Arc::new(values.clone()),
             Level::Broker => layers.own = Arc::new(values.clone()),
         }
-        Self::from_layers(layers).map(|_| ()).map_err(dynamic::requirement)
+        let after = Self::from_layers(layers).map_err(dynamic::requirement)?;
+        rules::check_change(self, &after)
     }
 }
 

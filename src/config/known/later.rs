@@ -184,13 +184,6 @@ other_keys! {
         "classic,consumer,streams", SomeOf(&["consumer", "classic", "share", "streams"]), ReadOnly;
     "initial.broker.registration.timeout.ms": Int = "60000", Any, ReadOnly;
     "leader.imbalance.check.interval.seconds": Long = "300", AtLeast(1), ReadOnly;
-    "log.cleaner.backoff.ms": Long = "15000", AtLeast(0), ClusterWide;
-    "log.cleaner.dedupe.buffer.size": Long = "134217728", Any, ClusterWide;
-    "log.cleaner.enable": Boolean = "true", Any, ReadOnly;
-    "log.cleaner.io.buffer.load.factor": Double = "0.9", Any, ClusterWide;
-    "log.cleaner.io.buffer.size": Int = "524288", AtLeast(0), ClusterWide;
-    "log.cleaner.io.max.bytes.per.second": Double = "1.7976931348623157E308", Any, ClusterWide;
-    "log.cleaner.threads": Int = "1", AtLeast(0), ClusterWide;
     "log.dir.failure.timeout.ms": Long = "30000", AtLeast(1), ReadOnly;
     "max.connection.creation.rate": Int = "2147483647", AtLeast(0), ClusterWide;
     "metadata.log.max.record.bytes.between.snapshots": Long = "20971520", AtLeast(1), ReadOnly;

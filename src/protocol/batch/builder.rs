@@ -150,30 +150,7 @@ impl BatchBuilder {
             (self.max_timestamp, self.offset_delta_of_max_timestamp) = (timestamp_ms, index);
         }
         let timestamp_delta = timestamp_ms.wrapping_sub(self.header.base_timestamp);
-        let headers_size: usize = headers
-            .iter()
-            .map(|header| field_size(Some(&header.key)) + field_size(header.value.as_deref()))
-            .sum();
-        let size = 1
-            + varint::size_i64(timestamp_delta)
-            + varint::size_i32(index)
-            + field_size(key)
-            + field_size(value)
-            + varint::size_i32(headers.len() as i32)
-            + headers_size;
-        let out = &mut self.records;
-        out.reserve(5 + size);
-        varint::write_i32(out, size as i32);
-        out.put_u8(0);
-        varint::write_i64(out, timestamp_delta);
-        varint::write_i32(out, index);
-        put_field(out, key);
-        put_field(out, value);
-        varint::write_i32(out, headers.len() as i32);
-        for header in headers {
-            put_field(out, Some(&header.key));
-            put_field(out, header.value.as_deref());
-        }
+        put_record(&mut self.records, timestamp_delta, index, (key, value), headers);
         self.header.records_count = index + 1;
         self.header.last_offset_delta = index;
     }
@@ -210,21 +187,60 @@ impl BatchBuilder {
         self.header.attributes =
             BatchHeader::attributes(compression, self.transactional, self.control);
         self.header.max_timestamp = self.max_timestamp;
-        self.header.batch_length = (HEADER_BYTES - LOG_OVERHEAD_BYTES + payload.len()) as i32;
-        let mut front = [0; HEADER_BYTES];
-        self.header.write(&mut front);
-        let mut bytes = BytesMut::with_capacity(HEADER_BYTES + payload.len());
-        bytes.extend_from_slice(&front);
-        bytes.extend_from_slice(payload);
-        self.header.crc = crc_of(&bytes);
-        bytes[17..21].copy_from_slice(&self.header.crc.to_be_bytes());
+        let bytes = assemble(&mut self.header, payload);
         CheckedBatch {
-            bytes: bytes.freeze(),
+            bytes,
             header: self.header,
             max_timestamp: self.max_timestamp,
             offset_delta_of_max_timestamp: self.offset_delta_of_max_timestamp,
         }
     }
+}
+
+/// Writes one record with its length in front.
+pub(super) fn put_record(
+    out: &mut BytesMut,
+    timestamp_delta: i64,
+    offset_delta: i32,
+    (key, value): (Option<&[u8]>, Option<&[u8]>),
+    headers: &[Header],
+) {
+    let headers_size: usize = headers
+        .iter()
+        .map(|header| field_size(Some(&header.key)) + field_size(header.value.as_deref()))
+        .sum();
+    let size = 1
+        + varint::size_i64(timestamp_delta)
+        + varint::size_i32(offset_delta)
+        + field_size(key)
+        + field_size(value)
+        + varint::size_i32(headers.len() as i32)
+        + headers_size;
+    out.reserve(5 + size);
+    varint::write_i32(out, size as i32);
+    out.put_u8(0);
+    varint::write_i64(out, timestamp_delta);
+    varint::write_i32(out, offset_delta);
+    put_field(out, key);
+    put_field(out, value);
+    varint::write_i32(out, headers.len() as i32);
+    for header in headers {
+        put_field(out, Some(&header.key));
+        put_field(out, header.value.as_deref());
+    }
+}
+
+/// The whole batch: `header` with its length and CRC set, then `payload`.
+pub(super) fn assemble(header: &mut BatchHeader, payload: &[u8]) -> Bytes {
+    header.batch_length = (HEADER_BYTES - LOG_OVERHEAD_BYTES + payload.len()) as i32;
+    let mut front = [0; HEADER_BYTES];
+    header.write(&mut front);
+    let mut bytes = BytesMut::with_capacity(HEADER_BYTES + payload.len());
+    bytes.extend_from_slice(&front);
+    bytes.extend_from_slice(payload);
+    header.crc = crc_of(&bytes);
+    bytes[17..21].copy_from_slice(&header.crc.to_be_bytes());
+    bytes.freeze()
 }
 
 fn field_size(field: Option<&[u8]>) -> usize {

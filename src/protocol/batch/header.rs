@@ -13,7 +13,7 @@ pub(super) const CRC_START: usize = 21;
 const TIMESTAMP_TYPE: i16 = 1 << 3;
 const TRANSACTIONAL: i16 = 1 << 4;
 const CONTROL: i16 = 1 << 5;
-const DELETE_HORIZON: i16 = 1 << 6;
+pub(super) const DELETE_HORIZON: i16 = 1 << 6;
 
 /// Who sets the timestamps of records (`message.timestamp.type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

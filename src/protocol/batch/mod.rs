@@ -10,6 +10,7 @@ mod check;
 mod codec;
 mod error;
 mod header;
+mod rebuild;
 mod records;
 mod walk;
 
@@ -18,4 +19,5 @@ pub use check::{CheckedBatch, HEAVY_BYTES, Rules, check, is_heavy, shape};
 pub use codec::{Codec, Compression};
 pub use error::{BatchError, Invalid, RecordFault, RecordFaultKind, Unreadable};
 pub use header::{BatchHeader, HEADER_BYTES, LOG_OVERHEAD_BYTES, TimestampType, crc_of};
+pub use rebuild::{emptied, rebuilt};
 pub use records::{Header, Record, Records, batches, records};
