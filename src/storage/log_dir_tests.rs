@@ -305,6 +305,24 @@ fn an_interrupted_cleaning_is_finished_or_undone() {
 }
 
 #[test]
+fn a_swap_that_had_not_begun_for_all_its_files_is_undone() {
+    let disk = Disk::new(LogConfig { compacted: true, ..small() });
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    fill(&mut log, 30);
+    let base = log.sealed_segments().unwrap()[1].base_offset;
+    disk.stop(dir, log);
+    let at = |suffix: &str| disk.path.join(format!("orders-0/{base:020}{suffix}"));
+    let content = disk.files.read(&at(".log")).unwrap();
+    disk.files.write(&at(".log.swap"), &content[..content.len() / 7]).unwrap();
+    disk.files.write(&at(".index.cleaned"), b"").unwrap();
+    let (_dir, log) = disk.reopen(Some(7));
+    let read: Vec<i64> = contents(&log, 0).into_iter().map(|(offset, _)| offset).collect();
+    assert_eq!(read, (0..30).collect::<Vec<_>>());
+    assert!(!disk.files.exists(&at(".log.swap")) && !disk.files.exists(&at(".index.cleaned")));
+}
+
+#[test]
 fn a_segment_that_rolled_at_the_recovery_point_is_not_trusted_before_its_files_are_durable() {
     for seed in 0..64 {
         let disk = Disk::new(small());

@@ -167,6 +167,9 @@ impl World {
                     self.log().truncate_to(to, NOW).unwrap();
                     let end = self.log().end_offset();
                     drop(self.model.split_off(&end));
+                    // The caller's duty, before anything is appended.
+                    let (dir, log) = self.open.as_ref().expect("open");
+                    dir.write_checkpoints(&[row(log)]).unwrap();
                     let known = self.log().producers().get(ProducerId(1));
                     self.sequence = known.map_or(0, |producer| producer.last_sequence() + 1);
                 }
