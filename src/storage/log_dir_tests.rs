@@ -310,7 +310,7 @@ fn a_swap_that_had_not_begun_for_all_its_files_is_undone() {
     let dir = disk.open().unwrap();
     let mut log = disk.create(&dir);
     fill(&mut log, 30);
-    let base = log.sealed_segments().unwrap()[1].base_offset;
+    let base = log.segments()[1].base_offset;
     disk.stop(dir, log);
     let at = |suffix: &str| disk.path.join(format!("orders-0/{base:020}{suffix}"));
     let content = disk.files.read(&at(".log")).unwrap();

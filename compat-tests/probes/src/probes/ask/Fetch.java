@@ -68,8 +68,12 @@ public final class Fetch {
 
     /** At most so many bytes in all and in a partition. */
     public Fetch atMost(int bytes) {
+        return inAll(bytes).atMostPerPartition(bytes);
+    }
+
+    public Fetch inAll(int bytes) {
         request.setMaxBytes(bytes);
-        return atMostPerPartition(bytes);
+        return this;
     }
 
     public Fetch atMostPerPartition(int bytes) {

@@ -111,6 +111,27 @@ public final class FetchProbes {
         check.note("an unknown topic beside an idle partition: " + mixed + " ms of 1000");
     }
 
+    @Probe(value = "C014 a Fetch does not wait for what its own limits hold back, nor on an older segment",
+        spoil = Spoil.PAYLOAD)
+    static void heldBack(Check check) throws Exception {
+        Wire wire = check.wire();
+        int many = 1 << 20;
+        Topic topic = Topics.create(wire, 2, "internal.segment.bytes", "1200");
+        for (int i = 0; i < 3; i++) {
+            Produce.put(wire, topic, Batch.sized(1_000));
+        }
+        Produce.put(wire, topic, 1, Batch.sized(1_000));
+        Fetch old = Fetch.from(topic, 0).atLeast(many).patient(LONG_MS);
+        check.between("ms, an older segment", 0, AT_ONCE_MS, took(wire, old));
+        check.equal("batches of it", 1, Fetch.batches(old.patient(0).one(wire)).size());
+        check.between("ms, the newest segment", 900, 1_000 + AT_ONCE_MS,
+            took(wire, Fetch.from(topic, 2).atLeast(many).patient(1_000)));
+        Fetch both = Fetch.from(topic, 2).and(topic, 1, 0).atLeast(1_500).patient(LONG_MS);
+        check.between("ms, both together have enough", 0, AT_ONCE_MS, took(wire, both.inAll(1_500)));
+        check.between("ms, one has too little", 900, 1_000 + AT_ONCE_MS,
+            took(wire, Fetch.from(topic, 2).atLeast(1_500).inAll(1_500).patient(1_000)));
+    }
+
     private static long took(Wire wire, Fetch fetch) throws Exception {
         return Waiting.milliseconds(() -> fetch.ask(wire));
     }
