@@ -37,7 +37,6 @@ struct State {
     clean: Vec<BTreeMap<TopicPartition, Compacted>>,
     busy: BTreeSet<TopicPartition>,
     uncleanable: BTreeMap<TopicPartition, TopicId>,
-    /// Old segments whose files are to go, with their directory, and when.
     workers: BTreeMap<usize, Worker>,
     last_look: Instant,
     max_dirty_ratio: f64,
@@ -228,12 +227,8 @@ impl Cleaner {
 
     /// What there is to clean; `None`: nothing can be said now, or the log is given up.
     fn cleanable(&self, partition: &Arc<Partition>, now_ms: i64) -> Option<Cleanable> {
-        let (view, last_stable_offset) = partition.locked(|state, _| {
-            let high_watermark = state.high_watermark;
-            let log = state.log.as_mut()?;
-            Some((log.clean_view(), last_stable(log, high_watermark)))
-        })?;
-        match view.measure(&self.bounds(partition, last_stable_offset, now_ms)) {
+        let (view, measured) = self.measured(partition, now_ms)?;
+        match measured {
             Ok(cleanable) => {
                 if cleanable.awaits_flush {
                     self.replicas.flush_soon(partition, Until::Rolled);
@@ -245,6 +240,21 @@ impl Cleaner {
                 None
             }
         }
+    }
+
+    /// The segments as they are now, and what of them there is to clean; `None`: there is no log.
+    fn measured(
+        &self,
+        partition: &Partition,
+        now_ms: i64,
+    ) -> Option<(CleanView, Result<Cleanable, DiskError>)> {
+        let (view, last_stable_offset) = partition.locked(|state, _| {
+            let high_watermark = state.high_watermark;
+            let log = state.log.as_mut()?;
+            Some((log.clean_view(), last_stable(log, high_watermark)))
+        })?;
+        let measured = view.measure(&self.bounds(partition, last_stable_offset, now_ms));
+        Some((view, measured))
     }
 
     fn bounds(
@@ -352,14 +362,9 @@ impl Cleaner {
     }
 
     fn waiting_bytes(&self, partition: &Partition, now_ms: i64) -> i64 {
-        let view = partition.locked(|state, _| {
-            let high_watermark = state.high_watermark;
-            let log = state.log.as_mut()?;
-            Some((log.clean_view(), last_stable(log, high_watermark)))
-        });
-        let Some((view, stable)) = view else { return 0 };
-        let measured = view.measure(&self.bounds(partition, stable, now_ms));
-        measured.map_or(0, |cleanable| cleanable.cleanable_bytes as i64)
+        let measured = self.measured(partition, now_ms);
+        let cleanable = measured.and_then(|(_, measured)| measured.ok());
+        cleanable.map_or(0, |cleanable| cleanable.cleanable_bytes as i64)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -25,6 +25,17 @@ pub enum Isolation {
     ReadCommitted,
 }
 
+impl Isolation {
+    /// By the number of requests; `None`: Kafka knows no other either.
+    pub fn from_number(number: i8) -> Option<Self> {
+        match number {
+            0 => Some(Self::ReadUncommitted),
+            1 => Some(Self::ReadCommitted),
+            _ => None,
+        }
+    }
+}
+
 /// A Fetch, with the partitions of its session.
 pub struct FetchAsk {
     pub isolation: Isolation,

@@ -53,4 +53,4 @@ pub use log_dir::{
 pub use producer_state::{BatchSeen, Producer, Producers, Verification};
 pub use trim::{DeletedSegments, SegmentInfo};
 pub use txn_index::AbortedTxn;
-pub use view::{LogSlice, LogSlices, ReadPlan, TimePlan, TimedOffset};
+pub use view::{LogSlices, ReadPlan, TimePlan, TimedOffset};

@@ -10,7 +10,7 @@ use super::load;
 use super::log::Log;
 use super::names::{Kind, parse_segment_file};
 use super::producer_state::Producers;
-use super::segment::{ActiveSegment, find};
+use super::segment::{ActiveSegment, SealedSegment, find};
 use crate::common::Offset;
 use crate::env::OpenMode;
 
@@ -27,9 +27,13 @@ pub struct SegmentInfo {
 /// Segments that are no longer in the log; who still reads them can go on until their files are
 /// removed.
 #[derive(Debug, Default)]
-pub struct DeletedSegments(pub(super) Vec<Arc<SegmentFile>>);
+pub struct DeletedSegments(Vec<Arc<SegmentFile>>);
 
 impl DeletedSegments {
+    pub(super) fn of(segments: &[Arc<SealedSegment>]) -> Self {
+        Self(segments.iter().map(|segment| segment.file.clone()).collect())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -132,7 +136,7 @@ impl Log {
                 segment.file.set_snapshot_aside()?;
             }
         }
-        Ok(DeletedSegments(gone.iter().map(|segment| segment.file.clone()).collect()))
+        Ok(DeletedSegments::of(&gone))
     }
 
     /// Cuts the log so that it ends at `offset`, or below where a batch holds it in its middle;

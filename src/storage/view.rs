@@ -170,16 +170,10 @@ impl ReadPlan {
 
 /// Bytes of a segment, not read yet.
 #[derive(Debug, Clone)]
-pub struct LogSlice {
+struct LogSlice {
     file: Arc<SegmentFile>,
-    pub position: u64,
-    pub size_bytes: usize,
-}
-
-impl LogSlice {
-    pub fn segment(&self) -> &Arc<SegmentFile> {
-        &self.file
-    }
+    position: u64,
+    size_bytes: usize,
 }
 
 /// What a read found: local bytes, of one segment.
@@ -227,23 +221,15 @@ impl LogSlices {
         Ok(Some(FileSlice { file: slice.file.log()?, position, size_bytes }))
     }
 
-    /// Appends the bytes to `out`.
-    ///
-    /// # Errors
-    /// [`DiskError`]; `out` is then as it was.
-    pub fn read_into(&self, out: &mut Vec<u8>) -> Result<(), DiskError> {
-        let Some(slice) = &self.slice else { return Ok(()) };
-        let read = slice.file.log()?.read_append(out, slice.position, slice.size_bytes);
-        read.at("read", &slice.file.path(Kind::Log))
-    }
-
     /// The bytes.
     ///
     /// # Errors
     /// [`DiskError`].
     pub fn read(&self) -> Result<Bytes, DiskError> {
+        let Some(slice) = &self.slice else { return Ok(Bytes::new()) };
         let mut out = Vec::new();
-        self.read_into(&mut out)?;
+        let read = slice.file.log()?.read_append(&mut out, slice.position, slice.size_bytes);
+        read.at("read", &slice.file.path(Kind::Log))?;
         Ok(Bytes::from(out))
     }
 }

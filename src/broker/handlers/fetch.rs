@@ -34,9 +34,9 @@ impl Handler for Api {
 
     async fn handle(broker: &Broker, call: &Call<FetchRequest>) -> FetchResponse {
         let (request, version) = (&call.request, call.header.version);
-        if !(0..=1).contains(&request.isolation_level) {
+        let Some(isolation) = Isolation::from_number(request.isolation_level) else {
             return refuse_all(request, version);
-        }
+        };
         let sessions = broker.replicas.sessions();
         let opened = sessions.open(session_ask(broker, request, version), broker.env.clock.now());
         let fetching = match opened {
@@ -44,7 +44,7 @@ impl Handler for Api {
             Err(error) => return refuse(border::session_code(&error)),
         };
         let asked = fetching.parts.clone();
-        let mut answer = broker.replicas.fetch(fetch_ask(request, version, fetching.parts)).await;
+        let mut answer = broker.replicas.fetch(fetch_ask(request, version, isolation, fetching.parts)).await;
         if is_follower(request) {
             refuse_follower(broker, &mut answer);
         }
@@ -126,11 +126,12 @@ fn epoch(sent: i32) -> Option<LeaderEpoch> {
     Some(LeaderEpoch(sent)).filter(|epoch| epoch.0 >= 0)
 }
 
-fn fetch_ask(request: &FetchRequest, version: i16, parts: Vec<Asked>) -> FetchAsk {
-    let isolation = match request.isolation_level {
-        1 => Isolation::ReadCommitted,
-        _ => Isolation::ReadUncommitted,
-    };
+fn fetch_ask(
+    request: &FetchRequest,
+    version: i16,
+    isolation: Isolation,
+    parts: Vec<Asked>,
+) -> FetchAsk {
     let max_wait_ms = if is_follower(request) { 0 } else { request.max_wait_ms.max(0) };
     FetchAsk {
         isolation,

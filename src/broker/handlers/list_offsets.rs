@@ -27,20 +27,20 @@ impl Handler for Api {
 
     async fn handle(broker: &Broker, call: &Call<ListOffsetsRequest>) -> ListOffsetsResponse {
         let (request, version) = (&call.request, call.header.version);
-        // Kafka does not know another level either, and says so for everything.
-        let is_level = (0..=1).contains(&request.isolation_level);
+        let isolation = Isolation::from_number(request.isolation_level);
         let twice = named_twice(request);
         let topics = request.topics.iter().map(|topic| {
             let mut refused = HashSet::new();
             let partitions = topic.partitions.iter().filter_map(|asked| {
-                let outcome = if !is_level {
-                    Err(ErrorCode::UnknownServerError)
-                } else if twice.contains(&(&*topic.name, asked.partition_index)) {
-                    // One answer for all mentions, as Kafka has it.
-                    refused.insert(asked.partition_index).then_some(())?;
-                    Err(ErrorCode::InvalidRequest)
-                } else {
-                    look(broker, &topic.name, asked, request.isolation_level, version)
+                let outcome = match isolation {
+                    // As for a Fetch, for everything.
+                    None => Err(ErrorCode::UnknownServerError),
+                    Some(_) if twice.contains(&(&*topic.name, asked.partition_index)) => {
+                        // One answer for all mentions, as Kafka has it.
+                        refused.insert(asked.partition_index).then_some(())?;
+                        Err(ErrorCode::InvalidRequest)
+                    }
+                    Some(isolation) => look(broker, &topic.name, asked, isolation, version),
                 };
                 Some(shape(asked.partition_index, outcome))
             });
@@ -67,17 +67,13 @@ fn look(
     broker: &Broker,
     topic: &str,
     asked: &ListOffsetsPartition,
-    isolation_level: i8,
+    isolation: Isolation,
     version: i16,
 ) -> Result<Found, ErrorCode> {
     let lookup = Lookup::from_number(asked.timestamp)
         .ok()
         .filter(|lookup| version >= first_version(*lookup))
         .ok_or(ErrorCode::UnsupportedVersion)?;
-    let isolation = match isolation_level {
-        1 => Isolation::ReadCommitted,
-        _ => Isolation::ReadUncommitted,
-    };
     let epoch = Some(LeaderEpoch(asked.current_leader_epoch)).filter(|epoch| epoch.0 >= 0);
     let partition = broker.replicas.partition(topic, asked.partition_index).ok_or(NotNow::UnknownPartition.into());
     let found = partition.and_then(|partition| partition.list_offset(lookup, isolation, epoch));

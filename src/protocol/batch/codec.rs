@@ -32,18 +32,14 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// By number.
+    pub const ALL: [Self; 5] = [Self::None, Self::Gzip, Self::Snappy, Self::Lz4, Self::Zstd];
+
     /// # Errors
     /// [`BatchError::UnknownCodec`] above 4.
     pub fn from_id(id: u8) -> Result<Self, BatchError> {
-        const ALL: [Compression; 5] = [
-            Compression::None,
-            Compression::Gzip,
-            Compression::Snappy,
-            Compression::Lz4,
-            Compression::Zstd,
-        ];
         let unknown = || BatchError::UnknownCodec(i16::from(id));
-        ALL.get(usize::from(id)).copied().ok_or_else(unknown)
+        Self::ALL.get(usize::from(id)).copied().ok_or_else(unknown)
     }
 
     /// As in the low three bits of the attributes.
@@ -255,14 +251,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub const ALL: [Compression; 5] = [
-        Compression::None,
-        Compression::Gzip,
-        Compression::Snappy,
-        Compression::Lz4,
-        Compression::Zstd,
-    ];
-
     fn decompress(compression: Compression, payload: Vec<u8>) -> Result<Vec<u8>, BatchError> {
         let mut stream = Decompressed::new(compression, payload.into())?;
         let (mut out, mut buffer) = (Vec::new(), [0; 1000]);
@@ -320,7 +308,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_compressed_is_read_back(data in proptest::collection::vec(0_u8..4, 0..100_000)) {
-            for compression in ALL {
+            for compression in Compression::ALL {
                 let packed = Codec::of(compression).compress(&data).expect("compress");
                 prop_assert_eq!(decompress(compression, packed), Ok(data.clone()));
             }
@@ -328,7 +316,7 @@ mod tests {
 
         #[test]
         fn noise_never_panics(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
-            for compression in ALL {
+            for compression in Compression::ALL {
                 let _ = decompress(compression, data.clone());
             }
         }

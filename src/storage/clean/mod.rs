@@ -19,7 +19,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use super::error::DiskError;
+use super::error::{At, DiskError};
 use super::names::Kind;
 use super::segment::SealedSegment;
 use crate::common::Offset;
@@ -237,7 +237,6 @@ impl Pass<'_> {
     }
 
     fn size_of(&self, segment: &SealedSegment, kind: Kind) -> Result<u64, CleanError> {
-        use super::error::At;
         let path = segment.file.path(kind);
         Ok(self.view.shared.files.size_of(&path).at("stat", &path)?)
     }

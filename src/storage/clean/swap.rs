@@ -45,7 +45,7 @@ impl Log {
         self.dir_unsynced = true;
         // What cannot be removed now goes with the next load.
         drop(self.remove_snapshots(&old[1..]));
-        Ok(Some(DeletedSegments(old.iter().map(|segment| segment.file.clone()).collect())))
+        Ok(Some(DeletedSegments::of(old)))
     }
 
     /// No segment begins there any more, so no recovery does.
