@@ -2,6 +2,7 @@
 //! ports in fresh directories, restarted and killed. May not live here: what is tested.
 
 pub mod control;
+pub mod data;
 mod kafka;
 mod ottla;
 pub mod ports;

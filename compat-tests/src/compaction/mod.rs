@@ -5,13 +5,12 @@
 
 mod load;
 
-use crate::broker::{Broker, Kind, Stop};
+use crate::broker::{Broker, Kind, Stop, data};
 use crate::folder::Folder;
 use crate::places::Places;
 use crate::restart::state::{self, Client};
 use crate::restart::{output, python, tools};
 use crate::verdict::Test;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -72,8 +71,8 @@ fn same(found: &[String], wanted: &[String]) -> Result<(), String> {
 fn compacted(broker: &Broker, topic: &str) -> Result<i64, String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let active = active_base(&broker.data().join(format!("{topic}-0")));
-        let done = checkpoint(&broker.data(), topic);
+        let active = data::bases(&broker.data(), topic, ".log").last().copied();
+        let done = data::checkpoint(&broker.data(), "cleaner-offset-checkpoint", topic);
         if let (Some(active @ 1..), Some(done)) = (active, done)
             && done == active
         {
@@ -85,19 +84,6 @@ fn compacted(broker: &Broker, topic: &str) -> Result<i64, String> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-}
-
-fn checkpoint(data: &Path, topic: &str) -> Option<i64> {
-    let text = std::fs::read_to_string(data.join("cleaner-offset-checkpoint")).ok()?;
-    let start = format!("{topic} 0 ");
-    text.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok())
-}
-
-/// Base offset of the newest segment.
-fn active_base(partition: &Path) -> Option<i64> {
-    let names = std::fs::read_dir(partition).ok()?.flatten().map(|entry| entry.file_name());
-    let base = |name: std::ffi::OsString| name.to_str()?.strip_suffix(".log")?.parse().ok();
-    names.filter_map(base).max()
 }
 
 /// Commits until the offsets topic has rolled, waits for its compaction, kills, and asks.
@@ -117,10 +103,10 @@ fn commits(places: &Places, broker: &mut Broker) -> Result<(), String> {
 
 /// The files that a swap goes through, and deleted ones, are not there after a stop and their delay.
 fn swapped(broker: &Broker) -> Result<(), String> {
-    let folder = broker.data().join(format!("{TOPIC}-0"));
-    let names = std::fs::read_dir(&folder).map_err(|e| format!("{folder:?}: {e}"))?;
-    let names: Vec<String> =
-        names.flatten().map(|entry| entry.file_name().to_string_lossy().to_string()).collect();
+    let names = data::files(&broker.data(), TOPIC);
+    if names.is_empty() {
+        return Err("the partition has no files".into());
+    }
     let stray = |name: &&String| name.ends_with(".cleaned") || name.ends_with(".swap");
     names.iter().find(stray).map_or(Ok(()), |name| Err(format!("{name} is left")))
 }

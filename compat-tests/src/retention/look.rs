@@ -1,6 +1,6 @@
 //! What a broker says of a partition, and what stands in its directory.
 
-use crate::broker::Broker;
+use crate::broker::{Broker, data};
 use crate::places::Places;
 use crate::restart::state::Client;
 use crate::wire::batch;
@@ -128,23 +128,12 @@ impl Looker {
         let (_, first) = self.fetch(topic, earliest)?;
         let latest = self.offset(topic, -1)?;
         let segments = self.files(topic, ".log");
-        Ok(State { earliest, latest, below, first, segments, checkpoint: self.checkpoint(topic) })
+        let checkpoint = data::checkpoint(&self.data, "log-start-offset-checkpoint", topic);
+        Ok(State { earliest, latest, below, first, segments, checkpoint })
     }
 
     /// Base offsets of the files of partition 0 with this ending.
     pub fn files(&self, topic: &str, ending: &str) -> Vec<i64> {
-        let dir = self.data.join(format!("{topic}-0"));
-        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().to_string());
-        let mut found: Vec<i64> =
-            names.filter_map(|name| name.strip_suffix(ending)?.parse().ok()).collect();
-        found.sort_unstable();
-        found
-    }
-
-    fn checkpoint(&self, topic: &str) -> Option<i64> {
-        let path = self.data.join("log-start-offset-checkpoint");
-        let text = std::fs::read_to_string(path).ok()?;
-        text.lines().find_map(|line| line.strip_prefix(&format!("{topic} 0 "))?.parse().ok())
+        data::bases(&self.data, topic, ending)
     }
 }
