@@ -225,6 +225,26 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Reads topics with their partitions and answers each partition by `one`, under the same topics.
+fn each_partition<'a>(
+    body: &mut Reader<'a>,
+    out: &mut Frame,
+    mut one: impl FnMut(&'a [u8], &mut Reader<'a>, &mut Frame) -> Option<()>,
+) -> Option<()> {
+    let topics = body.i32()?;
+    out.i32(topics);
+    for _ in 0..topics {
+        let name = body.text()?;
+        let partitions = body.i32()?;
+        out.text(name);
+        out.i32(partitions);
+        for _ in 0..partitions {
+            one(name, body, out)?;
+        }
+    }
+    Some(())
+}
+
 struct Broker {
     port: u16,
     topics: Topics,
@@ -286,24 +306,17 @@ impl Broker {
         body.text()?; // transactional id
         let acks = body.i16()?;
         body.i32()?; // timeout
-        let topics = body.i32()?;
-        out.i32(topics);
-        for _ in 0..topics {
-            let name = body.text()?;
-            let partitions = body.i32()?;
-            out.text(name);
-            out.i32(partitions);
-            for _ in 0..partitions {
-                let index = body.i32()?;
-                let records = body.bytes()?;
-                let base_offset = self.topics.log(name, index)?.append(records)?;
-                out.i32(index);
-                out.i16(0);
-                out.i64(base_offset);
-                out.i64(-1); // log append time
-                out.i64(0); // log start offset
-            }
-        }
+        each_partition(body, out, |name, body, out| {
+            let index = body.i32()?;
+            let records = body.bytes()?;
+            let base_offset = self.topics.log(name, index)?.append(records)?;
+            out.i32(index);
+            out.i16(0);
+            out.i64(base_offset);
+            out.i64(-1); // log append time
+            out.i64(0); // log start offset
+            Some(())
+        })?;
         out.i32(0); // throttle
         Some(acks != 0)
     }
@@ -394,54 +407,39 @@ impl Topics {
         body.take(4 + 4 + 4)?; // replica id, longest wait, least bytes
         let mut budget = usize::try_from(body.i32()?).ok()?;
         body.take(1)?; // isolation level
-        let topics = body.i32()?;
         let mut found = 0;
         out.i32(0); // throttle
-        out.i32(topics);
-        for _ in 0..topics {
-            let name = body.text()?;
-            let partitions = body.i32()?;
-            out.text(name);
-            out.i32(partitions);
-            for _ in 0..partitions {
-                let (index, offset, bytes_max) = (body.i32()?, body.i64()?, body.i32()?);
-                let log = self.log(name, index)?;
-                let bytes_max = usize::try_from(bytes_max).ok()?.min(budget);
-                let (at, size) = log.find(offset, bytes_max, found == 0);
-                out.i32(index);
-                out.i16(0);
-                out.i64(log.end_offset()); // high watermark
-                out.i64(log.end_offset()); // last stable offset
-                out.i32(-1); // no aborted transactions
-                out.i32(size as i32);
-                out.file(&log.file, at, size);
-                budget = budget.saturating_sub(size);
-                found += size;
-            }
-        }
+        each_partition(body, out, |name, body, out| {
+            let (index, offset, bytes_max) = (body.i32()?, body.i64()?, body.i32()?);
+            let log = self.log(name, index)?;
+            let bytes_max = usize::try_from(bytes_max).ok()?.min(budget);
+            let (at, size) = log.find(offset, bytes_max, found == 0);
+            out.i32(index);
+            out.i16(0);
+            out.i64(log.end_offset()); // high watermark
+            out.i64(log.end_offset()); // last stable offset
+            out.i32(-1); // no aborted transactions
+            out.i32(size as i32);
+            out.file(&log.file, at, size);
+            budget = budget.saturating_sub(size);
+            found += size;
+            Some(())
+        })?;
         Some(found)
     }
 
     fn list_offsets(&mut self, body: &mut Reader<'_>, out: &mut Frame) -> Option<()> {
         const EARLIEST: i64 = -2;
         body.i32()?; // replica id
-        let topics = body.i32()?;
-        out.i32(topics);
-        for _ in 0..topics {
-            let name = body.text()?;
-            let partitions = body.i32()?;
-            out.text(name);
-            out.i32(partitions);
-            for _ in 0..partitions {
-                let (index, timestamp) = (body.i32()?, body.i64()?);
-                let end = self.log(name, index)?.end_offset();
-                out.i32(index);
-                out.i16(0);
-                out.i64(-1); // timestamp
-                out.i64(if timestamp == EARLIEST { 0 } else { end });
-            }
-        }
-        Some(())
+        each_partition(body, out, |name, body, out| {
+            let (index, timestamp) = (body.i32()?, body.i64()?);
+            let end = self.log(name, index)?.end_offset();
+            out.i32(index);
+            out.i16(0);
+            out.i64(-1); // timestamp
+            out.i64(if timestamp == EARLIEST { 0 } else { end });
+            Some(())
+        })
     }
 }
 
