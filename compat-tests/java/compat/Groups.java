@@ -21,6 +21,7 @@ import org.apache.kafka.clients.consumer.StickyAssignor;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 
 /** Classic groups: members, assignors, commits, administration. */
 final class Groups {
@@ -52,11 +53,13 @@ final class Groups {
                 for (int i = 0; i < 60; i++) producer.send(new ProducerRecord<>(topic, i % 6, null, "" + i));
             }
             long deadline = System.currentTimeMillis() + PATIENCE_MS;
-            while (seen.size() < 60) {
-                isTrue(System.currentTimeMillis() < deadline, "only " + seen.size() + " of 60");
+            boolean committed = false;
+            while (seen.size() < 60 || !committed) {
+                isTrue(System.currentTimeMillis() < deadline, "only " + seen.size() + " of 60, committed " + committed);
+                committed = true;
                 for (Consumer<String, String> member : members) {
                     member.poll(Duration.ofMillis(50)).forEach(record -> seen.add(record.value()));
-                    member.commitSync();
+                    committed &= commits(member);
                 }
             }
             members.remove(2).close();
@@ -71,6 +74,16 @@ final class Groups {
             }
         } finally {
             members.forEach(Consumer::close);
+        }
+    }
+
+    /** False while the member has not heard that the last rebalance is over, which further polls will tell it. */
+    private static boolean commits(Consumer<String, String> member) {
+        try {
+            member.commitSync();
+            return true;
+        } catch (RebalanceInProgressException e) {
+            return false;
         }
     }
 

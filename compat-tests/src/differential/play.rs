@@ -108,6 +108,13 @@ impl Game<'_> {
                     Value::String("not compared".into());
                 Ok(())
             }
+            Step::Without { path } => {
+                let note = self.notes.last_mut().ok_or("nothing to leave a field out of")?;
+                let field = field_mut(&mut note.answer, path)
+                    .ok_or_else(|| format!("no `{path}` to leave out"))?;
+                *field = Value::String("not compared".into());
+                Ok(())
+            }
             Step::Close { on } => self.connections.remove(on).map(|_| ()).ok_or("none open".into()),
         }
     }
@@ -180,6 +187,13 @@ pub fn field<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(value, |value, part| match value {
         Value::Array(elements) => elements.get(part.parse::<usize>().ok()?),
         value => value.get(part),
+    })
+}
+
+fn field_mut<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
+    path.split('.').try_fold(value, |value, part| match value {
+        Value::Array(elements) => elements.get_mut(part.parse::<usize>().ok()?),
+        value => value.get_mut(part),
     })
 }
 

@@ -13,6 +13,7 @@
 //! topic $t 1 {"cleanup.policy": "compact"}   creates a topic with so many partitions and waits for it;
 //!                                   keeps its id as `$id` (of another name, `$NAME-id`)
 //! quiet                             the last answer is not compared
+//! without topics.0.name             this field of the last answer is not compared
 //! close a                           closes a connection
 //! ```
 //! Lines that begin with a blank continue the one before. `$t` and `$g` are names of the case's own
@@ -44,6 +45,7 @@ pub enum Step {
     Until { path: String, value: Value },
     Keep { name: String, path: String },
     Quiet,
+    Without { path: String },
     Close { on: String },
 }
 
@@ -139,6 +141,7 @@ fn step(line: &str) -> Result<Step, String> {
     };
     match word {
         "quiet" => return Ok(Step::Quiet),
+        "without" => return Ok(Step::Without { path: rest.to_string() }),
         "close" => return Ok(Step::Close { on: rest.to_string() }),
         "keep" => return pair(rest).map(|(name, path)| Step::Keep { name, path }),
         "until" => {
@@ -227,12 +230,13 @@ mod tests {
     #[test]
     fn a_table_is_read_as_written() {
         let text = "# note\n== one\nversions 1-2\n@a> JoinGroup * {\"groupId\":\n  \"$g\"}\n@a<\n\
-                    keep m = memberId\nHeartbeat max {}\nuntil errorCode = 0\nquiet\nclose a\n";
+                    keep m = memberId\nHeartbeat max {}\nuntil errorCode = 0\n\
+                    without errorCode\nquiet\nclose a\n";
         let cases = parse("groups", text).unwrap();
         assert_eq!(cases.len(), 1);
         assert_eq!((cases[0].title.as_str(), cases[0].only), ("groups/one", Some((1, 2))));
         assert_eq!(cases[0].subject(), Some("JoinGroup"));
-        assert_eq!(cases[0].steps.len(), 7);
+        assert_eq!(cases[0].steps.len(), 8);
     }
 
     #[test]
