@@ -110,6 +110,42 @@ fn a_log_rolls_by_size_time_index_and_not_when_empty() {
 }
 
 #[test]
+fn a_log_rolls_where_offsets_no_longer_fit_the_index() {
+    let disk = Disk::new(LogConfig::default());
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    append(&mut log, &batch(&[(NOW, "x")])).unwrap();
+    // As a compacted log of a leader would be copied: few records, far apart.
+    let mut far = batch(&[(NOW, "y")]);
+    far.header.last_offset_delta = i32::MAX - 1;
+    append(&mut log, &far).unwrap();
+    assert_eq!((log.segment_count(), log.end_offset()), (1, 1 << 31), "the last that fits");
+    append(&mut log, &batch(&[(NOW, "z")])).unwrap();
+    assert_eq!((log.segment_count(), log.active_base_offset()), (2, 1 << 31));
+}
+
+#[test]
+fn jitter_shortens_the_age_at_which_segments_roll_each_by_its_own() {
+    let hour_ms = 3_600_000;
+    let (segment_ms, segment_jitter_ms) = (2 * hour_ms, hour_ms);
+    let disk = Disk::new(LogConfig { segment_ms, segment_jitter_ms, ..LogConfig::default() });
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    let mut ages = Vec::new();
+    let mut first = 0;
+    for minute in 0..2000 {
+        let segments = log.segment_count();
+        append(&mut log, &batch(&[(NOW + minute * 60_000, "x")])).unwrap();
+        if log.segment_count() > segments {
+            ages.push(minute - first);
+            first = minute;
+        }
+    }
+    assert!(ages.iter().all(|age| (60..=121).contains(age)), "minutes: {ages:?}");
+    assert!(ages.iter().any(|age| *age < 80) && ages.iter().any(|age| *age > 100), "{ages:?}");
+}
+
+#[test]
 fn a_batch_over_the_segment_size_is_refused() {
     let disk = Disk::new(LogConfig { segment_bytes: 70, ..LogConfig::default() });
     let dir = disk.open().unwrap();
