@@ -116,13 +116,13 @@ fn leave(clean: bool) -> Left {
 
 impl Left {
     /// The directory with one bit of one file turned over.
-    fn flipped(&self, file: usize, at: usize) -> Disk {
+    fn flipped(&self, file: usize, at: usize, bit: usize) -> Disk {
         let disk = Disk::new(config());
         disk.files.create_dir_all(&disk.path.join("orders-0")).unwrap();
         for (number, (path, bytes)) in self.files.iter().enumerate() {
             let mut bytes = bytes.clone();
             if number == file {
-                bytes[at] ^= 1 << (at * 5 % 8);
+                bytes[at] ^= 1 << bit;
             }
             disk.files.write(path, &bytes).unwrap();
         }
@@ -176,8 +176,10 @@ fn a_flipped_bit_is_never_served_and_never_stops_the_other_logs() {
             // Without a checksum an entry that can be passes for one; so does a row of text.
             let is_data = name.ends_with(".log");
             let unsure = name.ends_with(".txnindex") || name.contains("checkpoint");
-            for at in 0..bytes.len() {
-                let disk = left.flipped(file, at);
+            // Two bits of each byte: one in turn, and the one that makes a number negative.
+            let bits = (0..bytes.len()).flat_map(|at| [(at, at * 5 % 8), (at, 7)]);
+            for (at, bit) in bits {
+                let disk = left.flipped(file, at, bit);
                 let mut outcome = left.check(&disk, left.last_epoch, !is_data && !unsure);
                 if outcome.is_ok() {
                     disk.sim.kill();
@@ -186,12 +188,12 @@ fn a_flipped_bit_is_never_served_and_never_stops_the_other_logs() {
                 }
                 flips += 1;
                 if let Err(why) = outcome {
-                    problems.push(format!("byte {at} of {name} {}: {why}", left.how));
+                    problems.push(format!("bit {bit} of byte {at} of {name} {}: {why}", left.how));
                 }
             }
         }
     }
-    assert!(flips > 4_000, "{flips} flips");
+    assert!(flips > 8_000, "{flips} flips");
     let first: Vec<_> = problems.iter().take(20).collect();
     assert!(problems.is_empty(), "{} of {flips}: {first:#?}", problems.len());
 }
@@ -255,7 +257,7 @@ fn damage_in_the_middle_is_named_by_file_and_byte() {
     let left = leave(true);
     let name = "00000000000000000000.log";
     let file = left.files.iter().position(|(path, _)| path.ends_with(name)).unwrap();
-    let disk = left.flipped(file, 140);
+    let disk = left.flipped(file, 140, 4);
     let (_dir, log) = disk.reopen(Some(7));
     let read = log.read(1, log.end_offset(), 300, true).unwrap().read();
     let said = read.unwrap_err().to_string();

@@ -310,6 +310,8 @@ pub struct TimePlan {
     /// Where to begin to look in the active segment: at this offset, which is near the position.
     near: Offset,
     hint: u32,
+    /// What the time index says of that batch.
+    near_ms: Option<i64>,
 }
 
 impl TimePlan {
@@ -334,6 +336,19 @@ impl TimePlan {
         Ok(None)
     }
 
+    /// Where to begin in the active segment, whose index may have been damaged when it was read: the
+    /// batch that it names has to have its timestamp.
+    fn place_in_active(&self, piece: Piece<'_>) -> Result<u32, DiskError> {
+        let found = find(piece.file, self.hint, piece.size_bytes, self.near)?;
+        let is_true =
+            |found: &Found| self.near_ms.is_none_or(|ms| ms == found.header.max_timestamp);
+        let place = found.filter(is_true).map(|found| found.position);
+        if place.is_none() && self.near_ms.is_some() {
+            piece.file.tell_index_damage(Kind::TimeIndex);
+        }
+        Ok(place.unwrap_or(0))
+    }
+
     fn search(&self, piece: Piece<'_>) -> Result<Option<TimedOffset>, DiskError> {
         let from = match piece.sealed {
             Some(sealed) => {
@@ -342,8 +357,7 @@ impl TimePlan {
                 place.flatten().unwrap_or(0)
             }
             // The index may be damaged: a batch has to be there.
-            None => find(piece.file, self.hint, piece.size_bytes, self.near)?
-                .map_or(0, |found| found.position),
+            None => self.place_in_active(piece)?,
         };
         let mut headers = Headers::new(piece.file, from, piece.size_bytes)?;
         while let Some((position, header)) = headers.next()? {
@@ -449,7 +463,8 @@ impl Log {
         let base_offset = self.active.base_offset();
         let entry = self.active.times.lookup(timestamp);
         let relative = entry.map_or(0, |entry| entry.relative_offset);
-        self.time_plan(timestamp, base_offset + i64::from(relative))
+        let near_ms = entry.map(|entry| entry.timestamp);
+        TimePlan { near_ms, ..self.time_plan(timestamp, base_offset + i64::from(relative)) }
     }
 
     /// Plans [`TimePlan::max`].
@@ -464,6 +479,7 @@ impl Log {
             active_max: self.active.max_timestamp,
             timestamp,
             near,
+            near_ms: None,
             hint: self.active.position_before(near),
         }
     }
