@@ -1,4 +1,4 @@
-"""load.py HOST:PORT TOPIC ACKED : an idempotent producer that writes until SIGTERM.
+"""load.py HOST:PORT TOPIC ACKED PER_SECOND : an idempotent producer that writes until SIGTERM; 0 is as fast as it can.
 
 Each record's value is a number, counted up per partition. What was acknowledged goes to the file ACKED, a
 line per record: partition, offset, number. Ends with 0 once all is delivered, with 1 if a record was given up.
@@ -11,9 +11,9 @@ import time
 from confluent_kafka import Producer
 
 PARTITIONS = 4
-PER_SECOND = 2000
 
 bootstrap, topic, acked_path = sys.argv[1:4]
+per_second = int(sys.argv[4])
 acked = open(acked_path, "w", buffering=1)
 failures = []
 stopping = []
@@ -48,7 +48,8 @@ while not stopping and not failures:
             continue
     number += 1
     producer.poll(0)
-    time.sleep(PARTITIONS / PER_SECOND)
+    if per_second:
+        time.sleep(PARTITIONS / per_second)
 left = producer.flush(180)
 acked.close()
 sys.exit(1 if left or failures else 0)

@@ -4,6 +4,7 @@
 mod broker;
 mod compaction;
 mod differential;
+mod faults;
 mod folder;
 mod hostile;
 mod options;
@@ -54,7 +55,8 @@ fn finish(outcome: Result<u8, String>) -> ExitCode {
 const NOT_ALL: u8 = 3;
 
 fn run(options: &Options) -> Result<u8, String> {
-    let places = Places::find()?;
+    let mut places = Places::find()?;
+    places.set = options.set;
     let suites = suite::all(&places)?;
     let chosen = options.choose(&suites)?;
     let rows = match options.mode {

@@ -16,7 +16,7 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Options {
     pub mode: Mode,
-    set: Set,
+    pub set: Set,
     only: Vec<String>,
 }
 

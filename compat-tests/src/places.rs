@@ -1,5 +1,6 @@
 //! Where things are: this folder, the pins of `versions`, the cache of downloads, a room for each run.
 
+use crate::suite::Set;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,8 @@ pub struct Places {
     pub cache: PathBuf,
     /// Brokers' directories and clients' logs of this run.
     pub work: PathBuf,
+    /// What is run; a suite that is in all sets may do more in the bigger ones.
+    pub set: Set,
     pins: BTreeMap<String, String>,
 }
 
@@ -22,7 +25,7 @@ impl Places {
         let cache = cache.ok_or("neither OTTLA_CACHE nor HOME is set")?;
         let work = std::env::temp_dir().join(format!("ottla-compat-{}", std::process::id()));
         let pins = read_pins(&home.join("versions"))?;
-        Ok(Places { home, cache, work, pins })
+        Ok(Places { home, cache, work, set: Set::Ci, pins })
     }
 
     pub fn pin(&self, name: &str) -> Result<&str, String> {

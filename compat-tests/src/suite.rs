@@ -6,7 +6,7 @@ use crate::folder::Folder;
 use crate::folder::script::Script;
 use crate::places::Places;
 use crate::verdict::Test;
-use crate::{compaction, differential, hostile, restart, retention, tables};
+use crate::{compaction, differential, faults, hostile, restart, retention, tables};
 use std::path::Path;
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
         own("hostile", Body::Own(hostile::run)),
         own("restart", Body::Own(restart::run)),
         own("compaction", Body::Own(compaction::run)),
+        own("faults", Body::Own(faults::run)),
     ];
     let clients = places.home.join("clients");
     let entries = std::fs::read_dir(&clients).map_err(|e| format!("{clients:?}: {e}"))?;

@@ -129,6 +129,7 @@ pub fn replica_code(error: &ReplicaError) -> ErrorCode {
             NotNow::Full => ErrorCode::KafkaStorageError,
         },
         ReplicaError::Offline => ErrorCode::KafkaStorageError,
+        ReplicaError::Damaged => ErrorCode::CorruptMessage,
     }
 }
 

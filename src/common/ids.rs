@@ -61,6 +61,13 @@ pub struct TopicId(pub Uuid);
 
 impl TopicId {
     pub const NONE: Self = Self(Uuid::nil());
+
+    /// Written as text, the two differ in one character at most. Ids are random, so that one is
+    /// the other with a damaged bit.
+    pub fn is_nearly(self, other: Self) -> bool {
+        let (own, other) = (self.to_string(), other.to_string());
+        own.bytes().zip(other.bytes()).filter(|(a, b)| a != b).count() <= 1
+    }
 }
 
 impl fmt::Display for TopicId {

@@ -199,6 +199,20 @@ impl Files {
         Ok(since.ok().and_then(|since| i64::try_from(since.as_millis()).ok()))
     }
 
+    /// Bytes that a file below `dir` may still take.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        match self {
+            Self::Real => {
+                let found = rustix::fs::statvfs(dir)?;
+                Ok(found.f_bavail.saturating_mul(found.f_frsize))
+            }
+            Self::Sim(sim) => Ok(sim.free_bytes()),
+        }
+    }
+
     /// fdatasync of each of `files`, side by side where it pays; all are tried.
     ///
     /// # Errors

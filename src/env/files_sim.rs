@@ -53,6 +53,7 @@ struct State {
     faults: Vec<Fault>,
     counts: SimCounts,
     modified_ms: BTreeMap<usize, i64>,
+    free_bytes: u64,
 }
 
 enum Inode {
@@ -129,6 +130,7 @@ impl Default for SimFiles {
             faults: Vec::new(),
             counts: SimCounts::default(),
             modified_ms: BTreeMap::new(),
+            free_bytes: u64::MAX,
         })))
     }
 }
@@ -173,6 +175,11 @@ impl SimFiles {
     /// failed write leaves half its bytes; a failed fsync drops what it should have saved.
     pub fn fail(&self, on: FaultOn, spare: u64, errno: i32) {
         self.state().faults.push(Fault { on, spare, errno });
+    }
+
+    /// What the disk says is free; a write does not ask it.
+    pub fn set_free_bytes(&self, free_bytes: u64) {
+        self.state().free_bytes = free_bytes;
     }
 
     pub fn counts(&self) -> SimCounts {
@@ -371,6 +378,10 @@ impl SimFiles {
         state.find(path)?;
         let (dir, name) = state.parent(path)?;
         state.rename_in(dir, vec![(name, None)])
+    }
+
+    pub(super) fn free_bytes(&self) -> u64 {
+        self.state().free_bytes
     }
 
     pub(super) fn exists(&self, path: &Path) -> bool {

@@ -187,6 +187,7 @@ fn open_dirs(config: &BrokerConfig, env: &Env) -> Result<(Vec<LogDir>, PathBuf),
         let identity = Identity { cluster_id: cluster_id.clone(), node_id };
         let options = LogDirOptions {
             producer_expiration_ms: i64::from(config.log.producer_id_expiration_ms),
+            reserve_bytes: config.ottla.disk_reserve_bytes.unsigned_abs(),
             ..LogDirOptions::default()
         };
         let opened = LogDir::open(&env.files, &env.random, &path, &identity, &options)?;

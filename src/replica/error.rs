@@ -2,7 +2,7 @@
 
 use crate::common::{BrokerId, LeaderEpoch, Offset};
 use crate::protocol::batch::BatchError;
-use crate::storage::{ClientFault, StorageError};
+use crate::storage::{ClientFault, DiskError, StorageError};
 
 /// Why a partition, or a request for one, is refused.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,9 @@ pub enum ReplicaError {
     /// We failed: the log's directory does. Logged where it was taken offline.
     #[error("the partition's log is offline")]
     Offline,
+    /// What was asked for cannot be read any more; the rest of the log can. Told where it was found.
+    #[error("the records are damaged on the disk")]
+    Damaged,
 }
 
 /// What a client asked that will not be done.
@@ -83,6 +86,15 @@ pub enum NotNow {
 impl ReplicaError {
     pub(super) fn unknown() -> Self {
         NotNow::UnknownPartition.into()
+    }
+
+    /// What a reader is told of a file that could not be read.
+    pub fn of_read(error: &DiskError) -> Self {
+        match error.is_deleted() {
+            true => Refusal::Deleted.into(),
+            false if error.is_damage() => Self::Damaged,
+            false => Self::Offline,
+        }
     }
 
     /// Splits what storage says into the client's fault and ours.

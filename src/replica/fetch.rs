@@ -279,12 +279,20 @@ impl Replicas {
         Ok((read, ahead))
     }
 
-    fn read_failed(&self, partition: &Partition, error: DiskError) -> ReplicaError {
-        let error = error.into();
-        if let Some(failure) = disk_failed(&error) {
+    /// The records that a plan found could not be read.
+    pub fn failed_to_read(&self, part: &PartFetched, error: DiskError) -> ReplicaError {
+        match self.partition(&part.topic.name(), part.partition) {
+            Some(partition) => self.read_failed(&partition, error),
+            None => ReplicaError::of_read(&error),
+        }
+    }
+
+    pub(super) fn read_failed(&self, partition: &Partition, error: DiskError) -> ReplicaError {
+        let told = ReplicaError::of_read(&error);
+        if let Some(failure) = disk_failed(&error.into()) {
             self.directory_failed(partition, &failure);
         }
-        ReplicaError::of_storage(error)
+        told
     }
 
     fn count_fetched(&self, answer: &FetchAnswer) {

@@ -4,10 +4,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::partition::Partition;
 use crate::env::{Files, Tasks};
 use crate::storage::{DiskError, FlushPlan, run_all};
+
+/// How soon a flush that a full disk has stopped is tried again.
+const LOOK_FOR_ROOM_EVERY: Duration = Duration::from_millis(100);
 
 /// Called with the partition whose flush failed; its directory goes offline.
 pub(super) type OnFailure = Box<dyn Fn(&Arc<Partition>, &DiskError) + Send>;
@@ -58,7 +62,8 @@ impl Flusher {
     #[cfg(test)]
     pub fn run_once(&self, files: &Files, on_failure: &OnFailure) {
         let waiting = std::mem::take(&mut lock(&self.0.queue).waiting);
-        flush(files, &waiting.into_values().collect::<Vec<_>>(), on_failure);
+        let stopped = flush(files, &waiting.into_values().collect::<Vec<_>>(), on_failure);
+        stopped.iter().for_each(|(partition, until)| self.flush(partition, *until));
     }
 
     /// Flushes `partition` soon, up to where it has come then.
@@ -91,12 +96,28 @@ fn run(shared: &Shared, files: &Files, on_failure: &OnFailure) {
             }
             queue.waiting.drain().map(|(_, wanted)| wanted).collect()
         };
-        flush(files, &batch, on_failure);
+        let stopped = flush(files, &batch, on_failure);
+        if stopped.is_empty() {
+            continue;
+        }
+        let mut queue = lock(&shared.queue);
+        for (partition, until) in stopped {
+            let key = Arc::as_ptr(&partition) as usize;
+            let wanted = queue.waiting.entry(key).or_insert((partition, until));
+            wanted.1 = wanted.1.max(until);
+        }
+        if queue.closed {
+            return;
+        }
+        let waited = shared.wake.wait_timeout(queue, LOOK_FOR_ROOM_EVERY);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Flushes all that is wanted together and moves the high watermarks on.
-fn flush(files: &Files, wanted: &[Wanted], on_failure: &OnFailure) {
+/// Flushes all that is wanted together and moves the high watermarks on. Returns what a full disk
+/// has stopped before anything was synced: it is to be tried again.
+fn flush(files: &Files, wanted: &[Wanted], on_failure: &OnFailure) -> Vec<Wanted> {
+    let mut stopped = Vec::new();
     let mut planned: Vec<&Arc<Partition>> = Vec::with_capacity(wanted.len());
     let mut plans: Vec<FlushPlan> = Vec::with_capacity(wanted.len());
     for (partition, until) in wanted {
@@ -106,6 +127,7 @@ fn flush(files: &Files, wanted: &[Wanted], on_failure: &OnFailure) {
                 plans.push(plan);
             }
             Ok(None) => {}
+            Err(error) if error.is_full() => stopped.push((partition.clone(), *until)),
             Err(error) => on_failure(partition, &error),
         }
     }
@@ -114,6 +136,7 @@ fn flush(files: &Files, wanted: &[Wanted], on_failure: &OnFailure) {
         // Which of them failed does not matter: they share a directory.
         Err(error) => planned.iter().for_each(|partition| on_failure(partition, &error)),
     }
+    stopped
 }
 
 impl Partition {

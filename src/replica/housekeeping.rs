@@ -116,6 +116,7 @@ impl Replicas {
         }
         if work.checkpoints {
             self.write_checkpoints();
+            self.make_missing_logs();
         }
         self.remove_deleted();
     }
@@ -202,7 +203,7 @@ impl Replicas {
                 .filter_map(|partition| partition.checkpoint_row())
                 .collect();
             if let Err(error) = dir.logs.write_checkpoints(&rows) {
-                self.fail_dir(at, &error.to_string());
+                self.not_done(at, &error);
             }
         }
     }
@@ -242,7 +243,7 @@ impl Replicas {
                     Deleted::Segments(segments) => segments.remove(),
                 };
                 if let Err(error) = removed {
-                    self.fail_dir(at, &error.to_string());
+                    self.not_done(at, &error);
                 }
             }
         }

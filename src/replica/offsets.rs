@@ -110,7 +110,7 @@ impl Partition {
             Lookup::MaxTimestamp => plan.max(),
             _ => plan.first_at_or_after(),
         };
-        match found.map_err(|error| ReplicaError::of_storage(error.into()))? {
+        match found.map_err(|error| ReplicaError::of_read(&error))? {
             Some(TimedOffset { offset, timestamp, leader_epoch }) if offset < until => {
                 Ok(Found { offset, timestamp, leader_epoch })
             }

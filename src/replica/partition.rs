@@ -80,6 +80,8 @@ pub(super) struct State {
     pub unflushed_records: i64,
     /// A segment was sealed and not yet flushed.
     pub rolled: bool,
+    /// The log could not be made so far.
+    pub log_unmade: bool,
 }
 
 /// The ends of a partition, for an answer.
@@ -113,6 +115,7 @@ impl Partition {
             replicas: 1,
         };
         let state = State {
+            log_unmade: log.is_none(),
             epoch_start: end,
             log,
             role,
@@ -200,10 +203,47 @@ impl Partition {
         self.locked(|state, wakes| self.advance(state, wakes));
     }
 
+    /// Whether records here are not committed only because they are not flushed.
+    pub(super) fn waits_for_flush(&self) -> bool {
+        let config = self.config.load();
+        self.locked(|state, _| {
+            let unflushed = |log: &Log| log.durable_until() < log.end_offset();
+            flushes_each(&config) && state.role.leads && state.log.as_ref().is_some_and(unflushed)
+        })
+    }
+
+    /// Its log could not be made, and nobody has taken it away since.
+    pub(super) fn lacks_log(&self) -> bool {
+        self.locked(|state, _| state.log_unmade)
+    }
+
+    /// The cell that the configs of its log are changed through, set to `of_log`.
+    pub(super) fn of_log(&self, of_log: Arc<LogConfig>) -> Arc<ArcSwap<LogConfig>> {
+        self.log_config.store(of_log);
+        self.log_config.clone()
+    }
+
+    /// The log that could not be made before.
+    pub(super) fn take_log(&self, mut log: Log) {
+        self.locked(|state, wakes| {
+            if state.role.leads {
+                log.assign_epoch(state.role.epoch);
+            }
+            let (start, end) = (log.start_offset(), log.end_offset());
+            state.epoch_start = end;
+            state.high_watermark = state.high_watermark.clamp(start, end);
+            state.log = Some(log);
+            state.log_unmade = false;
+            self.advance(state, wakes);
+            self.tell_leadership(state);
+        });
+    }
+
     /// The replica is no longer here; gives its log back, to be deleted.
     pub(super) fn leave(&self) -> Option<Log> {
         self.locked(|state, wakes| {
             state.gone = true;
+            state.log_unmade = false;
             state.role.leads = false;
             state.waiters.wake_all(wakes);
             self.tell_leadership(state);
@@ -215,6 +255,7 @@ impl Partition {
     pub(super) fn close(&self) -> Option<(Log, Offset)> {
         self.locked(|state, wakes| {
             state.role.leads = false;
+            state.log_unmade = false;
             state.waiters.wake_all(wakes);
             self.tell_leadership(state);
             state.log.take().map(|log| (log, state.high_watermark))
@@ -225,6 +266,7 @@ impl Partition {
     pub(super) fn go_offline(&self) {
         self.locked(|state, wakes| {
             state.log = None;
+            state.log_unmade = false;
             state.waiters.wake_all(wakes);
             self.tell_leadership(state);
         });

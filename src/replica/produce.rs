@@ -172,7 +172,7 @@ impl Run<'_> {
                 return Outcome::refused(refusal.clone(), NO_OFFSET);
             }
             Err(ReplicaError::NotNow(not_now)) => return Outcome::refused(*not_now, NO_OFFSET),
-            Err(ReplicaError::Offline) => {
+            Err(ReplicaError::Offline | ReplicaError::Damaged) => {
                 return Outcome::refused(ReplicaError::Offline, NO_OFFSET);
             }
         };

@@ -153,6 +153,35 @@ async fn with_flush_messages_one_nothing_is_acknowledged_before_it_is_durable() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_kill_left_unflushed_is_flushed_by_the_next_start() {
+    let node = Node::with_topic(&[]);
+    node.put(batch(&["a", "b"])).await;
+    let mut node = Node::on(node.stop().await);
+    node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);
+    node.create("t", 1, 2, &[("flush.messages", "1")]);
+    assert_eq!(node.partition(0).offsets().unwrap().high_watermark, 0);
+    let flusher = node.replicas.dirs[0].flusher.get().unwrap();
+    flusher.run_once(&node.env.files, &node.replicas.on_failure());
+    assert_eq!(node.partition(0).offsets().unwrap().high_watermark, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_that_a_full_disk_stops_waits_and_takes_nothing_offline() {
+    let node = Node::with_topic(&[("flush.messages", "1")]);
+    let flusher = node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);
+    let ask = node.produce_ask(-1, vec![(0, batch(&["a"]))]);
+    let Produced::Waiting(wait) = node.replicas.produce(ask).await else { panic!("waits") };
+    let crate::env::Files::Sim(disk) = &node.env.files else { panic!("simulated") };
+    disk.fail(crate::env::FaultOn::Write, 0, 28);
+    for high_watermark in [0, 1] {
+        flusher.run_once(&node.env.files, &node.replicas.on_failure());
+        assert_eq!(node.partition(0).offsets().unwrap().high_watermark, high_watermark);
+    }
+    assert_eq!(short(&wait.done().await[0]), ("ok", 0));
+    assert!(node.failed_dirs.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_sealed_segment_is_flushed_without_being_asked_for() {
     let node = Node::with_topic(&[("internal.segment.bytes", "1200")]);
     let flusher = node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
 
+use super::flusher::Until;
 use super::housekeeping::Deleted;
 use super::partition::{Partition, Role};
 use super::replicas::{Found, OwnedLog, Replicas, Topics, Unclaimed};
@@ -94,7 +95,18 @@ impl Replicas {
         let config = self.resolved(&topic.name, image);
         let of_log = Arc::new(log_config(&config));
         topic.config.store(Arc::new(config));
-        topic.here().iter().for_each(|partition| partition.reconfigured(&of_log));
+        for partition in topic.here() {
+            partition.reconfigured(&of_log);
+            self.flush_what_waits(&partition);
+        }
+    }
+
+    /// Records that a crash or another config left unflushed count only once they are flushed;
+    /// nobody may write here for a long time.
+    fn flush_what_waits(&self, partition: &Arc<Partition>) {
+        if partition.waits_for_flush() {
+            self.flush_soon(partition, Until::End);
+        }
     }
 
     fn change(
@@ -114,6 +126,7 @@ impl Replicas {
         match (&slots[at], mine) {
             (Slot::Here(partition), true) => {
                 partition.lead_or_follow(Role::of(change.after, self.config.node));
+                self.flush_what_waits(partition);
             }
             (Slot::Here(partition), false) => {
                 self.drop_replica(partition);
@@ -122,6 +135,7 @@ impl Replicas {
             (Slot::Elsewhere { .. }, true) => {
                 let partition = self.make_replica(topic, change, unclaimed);
                 partition.lead_or_follow(Role::of(change.after, self.config.node));
+                self.flush_what_waits(&partition);
                 slots[at] = Slot::Here(partition);
             }
             (Slot::Elsewhere { .. }, false) => slots[at] = elsewhere,
@@ -137,13 +151,16 @@ impl Replicas {
     ) -> Arc<Partition> {
         let name = TopicPartition { topic: topic.name.clone(), partition: change.index };
         let (dir, log, high_watermark) = match unclaimed.remove(&name) {
-            Some(found) if found.topic_id.is_none_or(|id| id == topic.id) => {
+            Some(found) if found.topic_id.is_none_or(|id| id.is_nearly(topic.id)) => {
                 let Found { dir, topic_id, mut log, high_watermark } = found;
                 log.config.store(Arc::new(log_config(&topic.config.load())));
-                if topic_id.is_none()
+                if topic_id.is_some_and(|id| id != topic.id) {
+                    tracing::error!(partition = %name, "a topic id is damaged in partition.metadata");
+                }
+                if topic_id != Some(topic.id)
                     && let Err(error) = self.dirs[dir].logs.set_topic_id(&mut log.log, topic.id)
                 {
-                    self.fail_dir(dir, &error.to_string());
+                    self.not_done(dir, &error);
                 }
                 (dir, Some(log), high_watermark)
             }
@@ -161,7 +178,7 @@ impl Replicas {
         Arc::new(Partition::new(topic, change.index, node, (dir, log), high_watermark))
     }
 
-    /// `None`: the directory failed.
+    /// `None`: the directory failed, or is full; then housekeeping tries again.
     fn create_log(
         &self,
         topic: &Topic,
@@ -177,7 +194,7 @@ impl Replicas {
                 (dir, Some(OwnedLog { log, config }))
             }
             Err(error) => {
-                self.fail_dir(dir, &error.to_string());
+                self.not_done(dir, &error);
                 (dir, None)
             }
         }
@@ -230,7 +247,32 @@ impl Replicas {
                 let delay_ms = self.defaults.load().file_delete_delay_ms;
                 self.remove_later(dir, delay_ms, Deleted::Log(deleted));
             }
-            Err(error) => self.fail_dir(dir, &error.to_string()),
+            Err(error) => self.not_done(dir, &error),
+        }
+    }
+
+    /// Makes the logs that a full disk did not take when their partitions came.
+    pub(super) fn make_missing_logs(&self) {
+        let _one_at_a_time = self.publishing();
+        let is_offline = |dir: usize| self.dirs[dir].offline.load(Ordering::Acquire);
+        for topic in self.topics.load().by_id.values() {
+            for partition in topic.here() {
+                if !partition.lacks_log() || is_offline(partition.dir) {
+                    continue;
+                }
+                let of_log = Arc::new(log_config(&topic.config.load()));
+                let (logs, config) = (&self.dirs[partition.dir].logs, partition.of_log(of_log));
+                let now_ms = self.env().clock.wall_ms();
+                match logs.create_log(&partition.name(), topic.id, config, now_ms) {
+                    Ok(log) => partition.take_log(log),
+                    Err(error) => return self.not_done(partition.dir, &error),
+                }
+            }
+        }
+        for (at, dir) in self.dirs.iter().enumerate() {
+            if let Err(error) = dir.logs.sync_created() {
+                self.fail_dir(at, &error.to_string());
+            }
         }
     }
 

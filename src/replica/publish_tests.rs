@@ -241,3 +241,16 @@ async fn futures_can_move_between_threads() {
     let Produced::Done(done) = is_send(produced) else { panic!("nothing to wait for") };
     assert!(done.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_a_full_disk_did_not_take_is_made_once_there_is_room() {
+    let mut node = Node::new();
+    let crate::env::Files::Sim(disk) = node.env.files.clone() else { panic!("simulated") };
+    disk.fail(crate::env::FaultOn::Name, 0, 28);
+    node.create("t", 1, 2, &[]);
+    let first = || async { short(&node.produce(vec![(0, batch(&["a"]))]).await[0]) };
+    assert_eq!(first().await.0, "offline");
+    assert!(node.failed_dirs.lock().unwrap().is_empty());
+    node.replicas.make_missing_logs();
+    assert_eq!(first().await, ("ok", 0));
+}

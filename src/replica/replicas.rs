@@ -302,6 +302,18 @@ impl Replicas {
         self.fail_dir(partition.dir, error);
     }
 
+    /// What could not be done in a directory beside an append or a read. A full disk is told and
+    /// tried again later; anything else takes the directory offline.
+    pub(super) fn not_done(&self, dir: usize, error: &DiskError) {
+        match error.is_full() {
+            true => {
+                let dir = self.dirs[dir].logs.path().display();
+                tracing::warn!(%dir, %error, "put off, the disk is full");
+            }
+            false => self.fail_dir(dir, &error.to_string()),
+        }
+    }
+
     pub(super) fn fail_dir(&self, dir: usize, error: &str) {
         if self.dirs[dir].offline.swap(true, Ordering::AcqRel) {
             return;
@@ -336,7 +348,10 @@ impl Replicas {
             let (mut plans, mut rows) = (Vec::new(), Vec::new());
             for partition in partitions.iter().filter(|partition| partition.dir == at) {
                 if let Some((mut log, high_watermark)) = partition.close() {
-                    plans.push(log.close()?);
+                    let plan = log.close()?;
+                    // The rows are written once all plans have run.
+                    log.flushed(&plan);
+                    plans.push(plan);
                     rows.push(log.checkpoint_row(partition.name(), high_watermark));
                 }
             }

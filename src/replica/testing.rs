@@ -233,6 +233,7 @@ pub fn word(error: &ReplicaError) -> &'static str {
     use crate::storage::ClientFault;
     match error {
         ReplicaError::Offline => "offline",
+        ReplicaError::Damaged => "damaged",
         ReplicaError::NotNow(not_now) => match not_now {
             NotNow::UnknownPartition => "unknown",
             NotNow::NotLeader { .. } => "not leader",

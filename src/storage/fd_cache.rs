@@ -56,6 +56,8 @@ pub struct SegmentFile {
     suffix: RwLock<String>,
     open: Mutex<Open>,
     used: AtomicBool,
+    damage_told: AtomicBool,
+    index_told: AtomicBool,
 }
 
 #[derive(Default)]
@@ -87,7 +89,18 @@ impl SegmentFile {
     ) -> Arc<Self> {
         let (open, used) = (Mutex::default(), AtomicBool::new(false));
         let suffix = RwLock::new(suffix.to_owned());
-        Arc::new(Self { files, place, base_offset, cache, suffix, open, used })
+        let (damage_told, index_told) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self {
+            files,
+            place,
+            base_offset,
+            cache,
+            suffix,
+            open,
+            used,
+            damage_told,
+            index_told,
+        })
     }
 
     pub(super) fn path(&self, kind: Kind) -> PathBuf {
@@ -185,6 +198,21 @@ impl SegmentFile {
         match error.source.kind() == ErrorKind::NotFound && suffix.ends_with(DELETED) {
             true => DiskError::deleted(&error.path),
             false => error,
+        }
+    }
+
+    /// Says once that a file of this segment is damaged: whoever reads it may ask again and again.
+    pub(super) fn tell_damage(&self, error: &DiskError) {
+        if !self.damage_told.swap(true, Ordering::Relaxed) {
+            tracing::error!(%error, "segment is damaged");
+        }
+    }
+
+    /// Says once that an index file holds what cannot be; it is not believed, or made anew.
+    pub(super) fn tell_index_damage(&self, kind: Kind) {
+        if !self.index_told.swap(true, Ordering::Relaxed) {
+            let file = self.path(kind);
+            tracing::warn!(file = %file.display(), "index is damaged, it is not believed");
         }
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -16,11 +17,13 @@ use super::leftovers::{Listing, tidy};
 use super::log::{Log, LogConfig, Shared, marker_of};
 use super::names::{EPOCH_CHECKPOINT, Kind, Place};
 use super::producer_state::Producers;
-use super::segment::{ActiveSegment, Appending, Indexes, SealedSegment};
+use super::segment::{ActiveSegment, Appending, Indexes, SealedSegment, find};
 use super::snapshot;
+use super::txn_index::{self, AbortedTxn};
 use super::walk::{Headers, ValidBatch, ValidBatches, read_batch};
 use crate::common::Offset;
 use crate::env::OpenMode;
+use crate::protocol::batch::BatchHeader;
 
 /// A log that is about to be opened, or made.
 pub(super) struct Opening {
@@ -32,6 +35,8 @@ pub(super) struct Opening {
     /// From the checkpoint; `None` where it has none.
     pub recovery_point: Option<Offset>,
     pub start_offset: Offset,
+    /// From the checkpoint, which was written before that of the start.
+    pub high_watermark: Option<Offset>,
     pub now_ms: i64,
 }
 
@@ -43,8 +48,9 @@ impl Opening {
     pub(super) fn open(mut self) -> Result<Log, DiskError> {
         match self.try_open() {
             Err(error) if error.is_damage() && self.clean => {
-                // What a clean stop left is not what is there now: trust nothing.
-                (self.clean, self.recovery_point) = (false, None);
+                // What a clean stop left is not what is there now.
+                tracing::error!(%error, "log is damaged, its last segment is looked at anew");
+                self.clean = false;
                 self.try_open()
             }
             outcome => outcome,
@@ -77,6 +83,7 @@ impl Opening {
         if saved.is_none() {
             rebuild_epochs(&mut log)?;
         }
+        log.checked_from = if self.clean { log.end_offset } else { segments[trusted].base };
         if self.clean {
             log.durable_until = log.end_offset;
             rebuild_producers(&mut log, &snapshots, self.now_ms)?;
@@ -116,6 +123,7 @@ impl Opening {
             end_offset: base_offset,
             durable_until: base_offset,
             unsynced_from: base_offset,
+            checked_from: base_offset,
             dir_unsynced: !self.clean,
             metadata_unsynced: !self.clean,
             snapshots_unsynced: Vec::new(),
@@ -150,7 +158,8 @@ impl Opening {
         let file = self.segment(base_offset);
         let size_bytes = self.size_of(&file)?;
         if !indexed {
-            let mut anew = index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?;
+            let (mut anew, _) = index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?;
+            anew.size_bytes = size_bytes;
             anew.seal_indexes(&self.shared.files)?;
         }
         let sealed = Arc::new(SealedSegment::new(file, size_bytes, next_base_offset));
@@ -170,21 +179,56 @@ impl Opening {
             log.active = ActiveSegment::empty(file, self.now_ms, jitter_ms);
             return Ok(());
         }
-        log.active = match Indexes::read(&self.shared.files, &file, size_bytes)? {
+        let indexes = Indexes::read(&self.shared.files, &file, size_bytes)?;
+        log.active = match indexes.filter(|read| self.is_true(&file, size_bytes, read)) {
             Some(indexes) => {
                 ActiveSegment::opened(file.clone(), size_bytes, indexes, self.now_ms, jitter_ms)
             }
-            None => index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?,
+            None => {
+                let anew = index_anew(&file, size_bytes, self.interval_bytes(), self.now_ms)?;
+                anew.1.map_or(Ok(anew.0), Err)?
+            }
         };
-        let from = log.active.offsets.last().map_or(0, |entry| entry.position);
+        let entry = log.active.offsets.last();
+        let from = entry.map_or(0, |entry| entry.position);
         let mut max_timestamp = log.active.known_max_timestamp();
         let mut headers = Headers::new(&file, from, size_bytes)?;
-        while let Some((_, header)) = headers.next()? {
+        while let Some((position, header)) = headers.next()? {
+            let hole = header.base_offset > log.end_offset;
+            let torn = hole && self.tear_from().is_some_and(|from| header.base_offset > from);
+            let wrong = match entry.filter(|entry| entry.position == position) {
+                Some(entry) => {
+                    header.last_offset() != base_offset + i64::from(entry.relative_offset)
+                }
+                None => torn,
+            };
+            if wrong {
+                let what =
+                    format!("the batch at byte {position}: not one with its offset was there");
+                return Err(DiskError::damaged(&file.path(Kind::Log), what));
+            }
             log.end_offset = header.next_offset();
             max_timestamp = max_timestamp.later(&header);
         }
+        if self.tear_from().is_some_and(|from| log.end_offset - 1 > from) {
+            let what = format!("it ends at {}, which nobody wrote down", log.end_offset);
+            return Err(DiskError::damaged(&file.path(Kind::Log), what));
+        }
         log.active.max_timestamp = max_timestamp;
         Ok(())
+    }
+
+    /// Whether the batches say what the end of the time index does: it has no checksum.
+    fn is_true(&self, file: &Arc<SegmentFile>, size_bytes: u32, indexes: &Indexes) -> bool {
+        let Some(entry) = indexes.times.last() else { return true };
+        let offset = file.base_offset + i64::from(entry.relative_offset);
+        let from = indexes.offsets.lookup(entry.relative_offset).map_or(0, |at| at.position);
+        let found = find(file, from, size_bytes, offset).ok().flatten();
+        let is_true = found.is_some_and(|found| found.header.max_timestamp == entry.timestamp);
+        if !is_true {
+            file.tell_index_damage(Kind::TimeIndex);
+        }
+        is_true
     }
 
     /// Reads every batch of the segments from `bases[0]` on; cuts where the first is not valid.
@@ -208,6 +252,9 @@ impl Opening {
             let Some(next) = bases.get(at + 1).copied() else { break };
             if !whole || next < log.end_offset || self.is_torn(log.end_offset, &bases[at + 1..])? {
                 for later in bases[at + 1..].iter().rev() {
+                    let file = self.place.segment(*later, Kind::Log);
+                    let file = file.display();
+                    tracing::warn!(%file, "segment behind the cut end of its log is removed");
                     log.remove_files(&self.segment(*later))?;
                 }
                 let dir = self.place.dir();
@@ -273,6 +320,7 @@ impl Opening {
             return Ok(true);
         }
         let path = file.path(Kind::Log);
+        self.tell_cut(log, &path, valid_bytes, batches.file_bytes());
         let open = file.log()?;
         open.set_len(valid_bytes).at("truncate", &path)?;
         // Or a second crash could bring the cut part back behind what is appended next.
@@ -280,10 +328,30 @@ impl Opening {
         Ok(false)
     }
 
+    fn tell_cut(&self, log: &Log, path: &Path, byte: u64, size_bytes: u64) {
+        let (file, cut_bytes, offset) = (path.display(), size_bytes - byte, log.end_offset);
+        match self.recovery_point.is_some_and(|durable| offset < durable) {
+            true => tracing::error!(
+                %file, byte, cut_bytes, offset,
+                "log is damaged: no valid batch stands where one was durable, it is cut there"
+            ),
+            false => tracing::warn!(%file, byte, cut_bytes, offset, "torn end of a log is cut off"),
+        }
+    }
+
     /// The log starts where its checkpoint says, or with its first segment. A log that lost all it
     /// had above its start begins anew there, so that no offset is given twice.
     fn settle_start(&self, log: &mut Log) -> Result<(), DiskError> {
-        let start_offset = self.start_offset.max(log.first_base_offset());
+        let mut start_offset = self.start_offset.max(log.first_base_offset());
+        let never_was = self.high_watermark.is_some_and(|committed| committed < self.start_offset);
+        if log.end_offset < start_offset && never_was {
+            let (dir, start) = (log.place.dir(), start_offset);
+            tracing::error!(
+                dir = %dir.display(), start,
+                "log start checkpoint is damaged: it was never committed so far"
+            );
+            start_offset = log.first_base_offset();
+        }
         if log.end_offset < start_offset {
             return log.truncate_fully(start_offset, self.now_ms);
         }
@@ -294,27 +362,55 @@ impl Opening {
     }
 }
 
-/// Indexes a segment by its headers, without looking at the records.
+/// Indexes a segment by its headers, without looking at the records; as far as they can be read,
+/// and what is wrong there.
 pub(super) fn index_anew(
     file: &Arc<SegmentFile>,
     size_bytes: u32,
     interval_bytes: u32,
     now_ms: i64,
-) -> Result<ActiveSegment, DiskError> {
+) -> Result<(ActiveSegment, Option<DiskError>), DiskError> {
     file.forget_indexes();
     let mut segment = ActiveSegment::empty(file.clone(), now_ms, 0);
+    let damage = each_header(file, size_bytes, |_, header| {
+        segment.note(&Appending::from(header), header.size_bytes() as u32, interval_bytes);
+        Ok(())
+    })?;
+    Ok((segment, damage))
+}
+
+/// Shows the headers of a segment as far as they can be read; told and returned is what ends that.
+fn each_header(
+    file: &Arc<SegmentFile>,
+    size_bytes: u32,
+    mut see: impl FnMut(u32, &BatchHeader) -> Result<(), DiskError>,
+) -> Result<Option<DiskError>, DiskError> {
     let mut headers = Headers::new(file, 0, size_bytes)?;
-    while let Some((_, header)) = headers.next()? {
-        segment.note(&Appending::from(&header), header.size_bytes() as u32, interval_bytes);
+    loop {
+        let seen = match headers.next() {
+            Ok(Some((position, header))) => see(position, &header),
+            Ok(None) => return Ok(None),
+            Err(error) => Err(error),
+        };
+        match seen {
+            Ok(()) => {}
+            Err(error) if error.is_damage() => {
+                file.tell_damage(&error);
+                return Ok(Some(error));
+            }
+            Err(error) => return Err(error),
+        }
     }
-    Ok(segment)
 }
 
 /// `None`: the file is missing or damaged.
 fn read_epochs(log: &Log) -> Result<Option<LeaderEpochs>, DiskError> {
     let path = log.place.file(EPOCH_CHECKPOINT);
     match log.shared.files.read(&path) {
-        Ok(bytes) => Ok(LeaderEpochs::decode(&bytes).ok()),
+        Ok(bytes) => {
+            let told = |error| tracing::warn!(file = %path.display(), %error, "leader epochs are made anew");
+            Ok(LeaderEpochs::decode(&bytes).map_err(told).ok())
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).at("read", &path),
     }
@@ -326,10 +422,10 @@ fn rebuild_epochs(log: &mut Log) -> Result<(), DiskError> {
     let active = (log.active.file.clone(), log.active.size_bytes);
     let pieces: Vec<_> = sealed.chain([active]).filter(|(_, size_bytes)| *size_bytes > 0).collect();
     for (file, size_bytes) in pieces {
-        let mut headers = Headers::new(&file, 0, size_bytes)?;
-        while let Some((_, header)) = headers.next()? {
+        each_header(&file, size_bytes, |_, header| {
             log.epochs.assign(header.leader_epoch, header.base_offset);
-        }
+            Ok(())
+        })?;
     }
     Ok(())
 }
@@ -352,6 +448,7 @@ pub(super) fn rebuild_producers(
             log.producers.expire(now_ms, shared.producer_expiration_ms);
             break;
         }
+        tracing::warn!(file = %path.display(), "snapshot of producers is damaged, it is removed");
         shared.files.remove_file(&path).at("remove", &path)?;
     }
     let from = log.producers.end_offset;
@@ -371,16 +468,49 @@ fn replay(
     size_bytes: u32,
     from: Offset,
 ) -> Result<(), DiskError> {
-    let mut headers = Headers::new(file, 0, size_bytes)?;
-    while let Some((position, header)) = headers.next()? {
+    each_header(file, size_bytes, |position, header| {
         if header.base_offset < from || !header.has_producer_id() {
-            continue;
+            return Ok(());
         }
         let control = match header.is_control() {
-            true => read_batch(file, position, &header)?,
+            true => read_batch(file, position, header)?,
             false => Bytes::new(),
         };
-        log.producers.apply(&header, marker_of(&header, || control));
+        log.producers.apply(header, marker_of(header, || control));
+        Ok(())
+    })
+    .map(drop)
+}
+
+impl Log {
+    /// Finds the aborted transactions of a sealed segment in its batches and writes their file anew.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub(super) fn aborted_anew(
+        &self,
+        file: &Arc<SegmentFile>,
+    ) -> Result<Vec<AbortedTxn>, DiskError> {
+        file.tell_index_damage(Kind::TxnIndex);
+        let files = &self.shared.files;
+        let segment = self.sealed.iter().find(|s| s.base_offset() == file.base_offset);
+        let size_bytes = segment.map_or(0, |segment| segment.size_bytes);
+        let mut producers = Producers::at(file.base_offset);
+        let known = files.read(&file.path(Kind::Snapshot)).ok();
+        let known = known.and_then(|bytes| snapshot::decode(&bytes)).unwrap_or_default();
+        known.into_iter().for_each(|(id, producer)| producers.restore(id, producer));
+        let mut aborted = Vec::new();
+        each_header(file, size_bytes, |position, header| {
+            let control = match header.is_control() {
+                true => read_batch(file, position, header)?,
+                false => Bytes::new(),
+            };
+            if let Some((ended, stable)) = producers.apply(header, marker_of(header, || control)) {
+                aborted.extend(AbortedTxn::of(&ended, stable));
+            }
+            Ok(())
+        })?;
+        txn_index::append(files, &file.path(Kind::TxnIndex), &aborted, 0)?;
+        Ok(aborted)
     }
-    Ok(())
 }

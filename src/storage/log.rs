@@ -13,6 +13,7 @@ use super::flush::FlushPlan;
 use super::leader_epochs::LeaderEpochs;
 use super::names::{EPOCH_CHECKPOINT, Kind, PARTITION_METADATA, Place};
 use super::producer_state::{Origin, Producers};
+use super::room::Room;
 use super::segment::{ActiveSegment, Appending, SEGMENT_BYTES_MAX, SealedSegment};
 use super::snapshot;
 use crate::common::{LeaderEpoch, NO_TIMESTAMP, Offset};
@@ -56,6 +57,7 @@ pub(super) struct Shared {
     pub open_files: Arc<FdCache>,
     /// `producer.id.expiration.ms`
     pub producer_expiration_ms: i64,
+    pub room: Room,
 }
 
 /// Where an appended batch stands.
@@ -92,6 +94,9 @@ pub struct Log {
     pub(super) unsynced_from: Offset,
     /// Files were made or removed since the directory was synced.
     pub(super) dir_unsynced: bool,
+    /// Batches from it on were written or looked at in this life of the process; those below are
+    /// looked at when they are read.
+    pub(super) checked_from: Offset,
     /// `partition.metadata` was never synced.
     pub(super) metadata_unsynced: bool,
     /// Snapshot files that no flush has made durable yet, ascending.
@@ -207,6 +212,8 @@ impl Log {
             }
             self.producers.check(&batch.header, Origin::Client)?;
         }
+        let path = || self.active.file.path(Kind::Log);
+        self.shared.room.take(batch.bytes.len(), path)?;
         self.write(batch, None, leader_epoch, now_ms, append_time)
     }
 
@@ -236,7 +243,25 @@ impl Log {
         self.write(batch, marker, leader_epoch, now_ms, None)
     }
 
+    /// Writes a batch that may be written; a full disk is told.
     fn write(
+        &mut self,
+        batch: &CheckedBatch,
+        marker: Option<EndTxnMarker>,
+        leader_epoch: LeaderEpoch,
+        now_ms: i64,
+        append_time: Option<i64>,
+    ) -> Result<Appended, StorageError> {
+        let written = self.write_at_end(batch, marker, leader_epoch, now_ms, append_time);
+        match &written {
+            Ok(_) => self.shared.room.tell_room(),
+            Err(StorageError::Disk(error)) => self.shared.room.tell_full(error),
+            Err(_) => {}
+        }
+        written
+    }
+
+    fn write_at_end(
         &mut self,
         batch: &CheckedBatch,
         marker: Option<EndTxnMarker>,

@@ -20,6 +20,7 @@ use super::load::Opening;
 use super::log::{Log, LogConfig, Shared};
 use super::meta_properties::MetaProperties;
 use super::names::{DirName, PARTITION_METADATA, Place, deleted_dir, parse_dir};
+use super::room::Room;
 use super::small_files::{
     CLEAN_SHUTDOWN, CleanShutdown, decode_partition_metadata, encode_partition_metadata,
 };
@@ -47,11 +48,13 @@ pub struct LogDirOptions {
     pub open_segments_max: usize,
     /// `producer.id.expiration.ms`
     pub producer_expiration_ms: i64,
+    /// `ottla.disk.reserve.bytes`; 0: none is kept.
+    pub reserve_bytes: u64,
 }
 
 impl Default for LogDirOptions {
     fn default() -> Self {
-        Self { open_segments_max: 4096, producer_expiration_ms: 24 * 3_600_000 }
+        Self { open_segments_max: 4096, producer_expiration_ms: 24 * 3_600_000, reserve_bytes: 0 }
     }
 }
 
@@ -171,6 +174,7 @@ impl LogDir {
                 random: random.clone(),
                 open_files: FdCache::new(options.open_segments_max),
                 producer_expiration_ms: options.producer_expiration_ms,
+                room: Room::new(files, path, options.reserve_bytes),
             }),
             unsynced: AtomicBool::new(false),
             written: Mutex::default(),
@@ -195,7 +199,7 @@ impl LogDir {
     /// [`LogDir::close_clean`]. No fsync after a clean stop.
     ///
     /// # Errors
-    /// [`OperatorFault::Unreadable`] for a checkpoint that is none; [`DiskError`].
+    /// [`DiskError`].
     pub fn load(&self, loading: &Loading<'_>) -> Result<Loaded, StorageError> {
         let clean = self.take_clean_mark(loading.last_broker_epoch)?;
         let recovery_points = self.read_checkpoint(RECOVERY_POINT)?;
@@ -228,6 +232,7 @@ impl LogDir {
                 clean,
                 recovery_point: recovery_point(&partition),
                 start_offset: start_offsets.get(&partition).copied().unwrap_or(0),
+                high_watermark: high_watermarks.get(&partition).copied(),
                 now_ms: loading.now_ms,
             };
             let topic_id = self.read_topic_id(&dir)?;
@@ -272,6 +277,7 @@ impl LogDir {
             clean: false,
             recovery_point: Some(0),
             start_offset: 0,
+            high_watermark: None,
             now_ms,
         };
         opening.open()
@@ -382,8 +388,9 @@ impl LogDir {
         };
         let mut contents = vec![
             (RECOVERY_POINT, offsets(|row| Some(row.recovery_point))),
-            (LOG_START, offsets(|row| row.start_offset)),
+            // Before the starts: on disk no log starts above its high watermark.
             (REPLICATION, offsets(|row| Some(row.high_watermark))),
+            (LOG_START, offsets(|row| row.start_offset)),
         ];
         let written = self.written();
         contents.retain(|(name, content)| written.get(name) != Some(content));
@@ -436,23 +443,37 @@ impl LogDir {
         let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(false) };
         self.shared.files.remove_file(&path).at("remove", &path)?;
         let mark = CleanShutdown::decode(&bytes).map(|mark| mark.broker_epoch);
+        if mark.is_none() {
+            tracing::warn!(file = %path.display(), "clean mark is damaged, logs are looked at");
+        }
         Ok(mark.is_some() && mark == last_broker_epoch)
     }
 
     fn read_checkpoint(&self, name: &'static str) -> Result<Offsets, StorageError> {
         let path = self.path.join(name);
         let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(Offsets::new()) };
-        let offsets =
-            checkpoint::decode_offsets(&bytes).map_err(|error| unreadable(&path, error))?;
-        self.written().insert(name, bytes);
-        Ok(offsets)
+        match checkpoint::decode_offsets(&bytes) {
+            Ok(offsets) => {
+                self.written().insert(name, bytes);
+                Ok(offsets)
+            }
+            Err(error) => {
+                // As if it were missing: more is scanned, and it is written anew.
+                tracing::error!(file = %path.display(), %error, "checkpoint is damaged, it is left out");
+                Ok(Offsets::new())
+            }
+        }
     }
 
     fn read_topic_id(&self, dir: &Path) -> Result<Option<TopicId>, StorageError> {
         let path = dir.join(PARTITION_METADATA);
         let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(None) };
         let text = String::from_utf8_lossy(&bytes);
-        Ok(decode_partition_metadata(&text).map_err(|error| unreadable(&path, error))?)
+        Ok(decode_partition_metadata(&text).unwrap_or_else(|error| {
+            // The topic of this name will write its own.
+            tracing::error!(file = %path.display(), %error, "topic id is damaged, it is left out");
+            None
+        }))
     }
 
     fn is_closed(&self) -> std::sync::MutexGuard<'_, bool> {

@@ -1,5 +1,5 @@
 //! `meta.properties`: whose directory it is. Java properties: `version`, `cluster.id`, `node.id`
-//! (`broker.id` in version 0) and `directory.id`.
+//! (`broker.id` in version 0) and `directory.id`. Ours begin with a comment that has a checksum.
 
 use uuid::Uuid;
 
@@ -17,12 +17,12 @@ pub(super) struct MetaProperties {
 
 impl MetaProperties {
     pub(super) fn encode(&self) -> String {
-        let mut out = format!("#\ncluster.id={}\n", escaped(&self.cluster_id));
+        let mut rows = format!("cluster.id={}\n", escaped(&self.cluster_id));
         if let Some(id) = self.directory_id {
-            out.push_str(&format!("directory.id={}\n", format_uuid(id)));
+            rows.push_str(&format!("directory.id={}\n", format_uuid(id)));
         }
-        out.push_str(&format!("node.id={}\nversion=1\n", self.node_id));
-        out
+        rows.push_str(&format!("node.id={}\nversion=1\n", self.node_id));
+        format!("{CRC_LINE}{:08x}\n{rows}", crc_of_rows(&rows))
     }
 
     /// Reads what [`MetaProperties::encode`] or Kafka writes.
@@ -34,6 +34,13 @@ impl MetaProperties {
         let (mut cluster_id, mut node_id, mut directory_id) = (None, None, None);
         for (at, line) in text.lines().enumerate() {
             let line = line.trim_start();
+            if let Some(crc) = line.strip_prefix(CRC_LINE)
+                && u32::from_str_radix(crc, 16) != Ok(crc_of_rows(text))
+            {
+                let what = "the rows have another checksum than this line says; if they were \
+                            edited on purpose, remove it";
+                return Err(Malformed { line: at + 1, what: what.to_owned() });
+            }
             if line.is_empty() || line.starts_with(['#', '!']) {
                 continue;
             }
@@ -65,6 +72,17 @@ impl MetaProperties {
             directory_id,
         })
     }
+}
+
+/// A comment to Kafka; a file without it is believed as it is.
+const CRC_LINE: &str = "#crc32c=";
+
+/// CRC-32C of all rows but comments.
+fn crc_of_rows(text: &str) -> u32 {
+    let rows = text.lines().filter(|line| !line.starts_with('#'));
+    rows.fold(0, |crc, row| {
+        crc32c::crc32c_append(crc32c::crc32c_append(crc, row.as_bytes()), b"\n")
+    })
 }
 
 fn escaped(value: &str) -> String {
@@ -101,8 +119,8 @@ mod tests {
         let text = sample().encode();
         assert_eq!(
             text,
-            "#\ncluster.id=MkU3OEVBNTcwNTJENDM2Qk\ndirectory.id=AAAAAAAAAAAAAAAAAAAABw\nnode.id=1\n\
-             version=1\n"
+            "#crc32c=14d7568d\ncluster.id=MkU3OEVBNTcwNTJENDM2Qk\ndirectory.id=AAAAAAAAAAAAAAAAAAAABw\n\
+             node.id=1\nversion=1\n"
         );
         assert_eq!(MetaProperties::decode(&text), Ok(sample()));
         let odd = MetaProperties { cluster_id: "a=b:c\\d#".to_owned(), ..sample() };

@@ -21,6 +21,7 @@ mod meta_properties;
 mod mmap;
 mod names;
 mod producer_state;
+mod room;
 mod segment;
 mod small_files;
 mod snapshot;
@@ -29,6 +30,8 @@ mod txn_index;
 mod view;
 mod walk;
 
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod log_dir_tests;
 #[cfg(test)]

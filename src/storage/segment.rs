@@ -60,17 +60,27 @@ impl Indexes {
                 outcome => outcome.at("read", &path).map(Some),
             }
         };
-        let offsets = read(Kind::OffsetIndex)?;
-        let offsets = offsets.and_then(|bytes| ActiveIndex::<OffsetEntry>::read(&bytes));
-        let times = read(Kind::TimeIndex)?;
-        let times = times.and_then(|bytes| ActiveIndex::<TimeEntry>::read(&bytes));
+        let damaged = |kind| move || file.tell_index_damage(kind);
+        let Some(bytes) = read(Kind::OffsetIndex)? else { return Ok(None) };
+        let offsets = ActiveIndex::<OffsetEntry>::read(&bytes);
+        let offsets = offsets.filter(|o| o.last().is_none_or(|last| last.position < size_bytes));
+        let offsets = or_tell(offsets, damaged(Kind::OffsetIndex));
+        let Some(bytes) = read(Kind::TimeIndex)? else { return Ok(None) };
+        let times = or_tell(ActiveIndex::<TimeEntry>::read(&bytes), damaged(Kind::TimeIndex));
         let aborted = txn_index::decode(&read(Kind::TxnIndex)?.unwrap_or_default());
+        let aborted = or_tell(aborted, damaged(Kind::TxnIndex));
         let (Some(offsets), Some(times), Some(aborted)) = (offsets, times, aborted) else {
             return Ok(None);
         };
-        let inside = offsets.last().is_none_or(|entry| entry.position < size_bytes);
-        Ok(inside.then_some(Self { offsets, times, aborted }))
+        Ok(Some(Self { offsets, times, aborted }))
     }
+}
+
+fn or_tell<T>(read: Option<T>, tell: impl FnOnce()) -> Option<T> {
+    if read.is_none() {
+        tell();
+    }
+    read
 }
 
 /// What the segment needs to know of a batch that it appends.
@@ -262,14 +272,7 @@ impl ActiveSegment {
 
     /// Takes in a transaction that a marker in this segment ended.
     pub(super) fn note_ended(&mut self, ended: &EndedTxn, last_stable_offset: Offset) {
-        if !ended.committed {
-            self.aborted.push(AbortedTxn {
-                producer_id: ended.producer_id,
-                first_offset: ended.first_offset,
-                last_offset: ended.last_offset,
-                last_stable_offset,
-            });
-        }
+        self.aborted.extend(AbortedTxn::of(ended, last_stable_offset));
     }
 
     /// Completes the index files, as a roll or a clean stop leaves them. Returns whether there was
@@ -328,8 +331,13 @@ impl ActiveSegment {
     /// [`DiskError`].
     pub(super) fn waited_ms(&mut self, now_ms: i64, timestamp: i64) -> Result<i64, DiskError> {
         if self.first_timestamp.is_none() && self.size_bytes > 0 {
-            let first = Headers::new(&self.file, 0, self.size_bytes)?.next()?;
-            self.first_timestamp = first.map(|(_, header)| header.max_timestamp);
+            let first = Headers::new(&self.file, 0, self.size_bytes)?.next();
+            self.first_timestamp = match first {
+                Ok(first) => first.map(|(_, header)| header.max_timestamp),
+                // Reading it is refused; writing goes on.
+                Err(error) if error.is_damage() => Some(NO_TIMESTAMP),
+                Err(error) => return Err(error),
+            };
         }
         Ok(match self.first_timestamp {
             Some(first) if first >= 0 => timestamp.saturating_sub(first),
@@ -436,7 +444,8 @@ impl SealedSegment {
         self.file.base_offset
     }
 
-    /// The last entry of the time index; read once.
+    /// The last entry of the time index, if the batch it speaks of says the same, else what all
+    /// batches say; found once.
     ///
     /// # Errors
     /// [`DiskError`].
@@ -444,15 +453,50 @@ impl SealedSegment {
         if let Some(known) = self.max_timestamp.get() {
             return Ok(*known);
         }
-        let base_offset = self.base_offset();
+        let none = MaxTimestamp { timestamp: NO_TIMESTAMP, offset: self.base_offset() };
         let found = match last::<TimeEntry>(&self.file.time_index()?) {
-            Some(entry) => MaxTimestamp {
-                timestamp: entry.timestamp,
-                offset: base_offset + i64::from(entry.relative_offset),
-            },
-            None => MaxTimestamp { timestamp: NO_TIMESTAMP, offset: base_offset },
+            Some(entry) if self.place_of(&entry)?.is_some() => self.max_of(&entry),
+            Some(_) => self.find_max_timestamp(none)?,
+            None => none,
         };
         Ok(*self.max_timestamp.get_or_init(|| found))
+    }
+
+    fn max_of(&self, entry: &TimeEntry) -> MaxTimestamp {
+        let offset = self.base_offset() + i64::from(entry.relative_offset);
+        MaxTimestamp { timestamp: entry.timestamp, offset }
+    }
+
+    /// Where the batch is that an entry of the time index names, if it has its timestamp: the index
+    /// has no checksum, and retention believes it. `None` is told.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub(super) fn place_of(&self, entry: &TimeEntry) -> Result<Option<u32>, DiskError> {
+        let MaxTimestamp { timestamp, offset } = self.max_of(entry);
+        let from = self.position_before(offset)?;
+        let found = match find(&self.file, from, self.size_bytes, offset) {
+            Ok(found) => found.filter(|found| found.header.max_timestamp == timestamp),
+            Err(error) if error.is_damage() => None,
+            Err(error) => return Err(error),
+        };
+        if found.is_none() {
+            self.file.tell_index_damage(Kind::TimeIndex);
+        }
+        Ok(found.map(|found| found.position))
+    }
+
+    /// As far as the batches can be read.
+    fn find_max_timestamp(&self, mut found: MaxTimestamp) -> Result<MaxTimestamp, DiskError> {
+        let mut headers = Headers::new(&self.file, 0, self.size_bytes)?;
+        loop {
+            match headers.next() {
+                Ok(Some((_, header))) => found = found.later(&header),
+                Ok(None) => return Ok(found),
+                Err(error) if error.is_damage() => return Ok(found),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// A position at or before the batch that holds `offset`, by the index.
@@ -483,13 +527,25 @@ pub(super) fn find(
     loop {
         let (position, header) = match headers.next() {
             Ok(Some(next)) => next,
-            Ok(None) => return Ok(None),
-            Err(error) if first && position > 0 && error.is_damage() => {
+            Ok(None) if first && position > 0 => {
+                // No entry of an index names the end.
+                file.tell_index_damage(Kind::OffsetIndex);
                 return find(file, 0, end, offset);
             }
-            Err(error) => return Err(error),
+            Ok(None) => return Ok(None),
+            Err(error) if first && position > 0 && error.is_damage() => {
+                file.tell_index_damage(Kind::OffsetIndex);
+                return find(file, 0, end, offset);
+            }
+            Err(error) => {
+                if error.is_damage() {
+                    file.tell_damage(&error);
+                }
+                return Err(error);
+            }
         };
         if first && position > 0 && header.base_offset > offset {
+            file.tell_index_damage(Kind::OffsetIndex);
             return find(file, 0, end, offset);
         }
         if header.last_offset() >= offset {

@@ -233,7 +233,8 @@ impl Log {
             }
             None => {
                 let interval_bytes = self.config.load().index_interval_bytes;
-                load::index_anew(&last.file, last.size_bytes, interval_bytes, now_ms)?
+                let anew = load::index_anew(&last.file, last.size_bytes, interval_bytes, now_ms)?;
+                anew.1.map_or(Ok(anew.0), Err)?
             }
         };
         self.end_offset = last.next_base_offset;

@@ -8,6 +8,7 @@ use std::path::Path;
 use bytes::{Buf, BufMut};
 
 use super::error::{At, DiskError};
+use super::producer_state::EndedTxn;
 use crate::common::{Offset, ProducerId};
 use crate::env::{Files, OpenMode};
 
@@ -26,12 +27,30 @@ pub struct AbortedTxn {
 }
 
 impl AbortedTxn {
+    /// `None`: it was committed.
+    pub(super) fn of(ended: &EndedTxn, last_stable_offset: Offset) -> Option<Self> {
+        (!ended.committed).then_some(Self {
+            producer_id: ended.producer_id,
+            first_offset: ended.first_offset,
+            last_offset: ended.last_offset,
+            last_stable_offset,
+        })
+    }
+
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         out.put_i16(VERSION);
         out.put_i64(self.producer_id.0);
         out.put_i64(self.first_offset);
         out.put_i64(self.last_offset);
         out.put_i64(self.last_stable_offset);
+    }
+
+    /// Whether such a transaction can have been.
+    pub(super) fn is_plausible(&self) -> bool {
+        let ends = 0 <= self.first_offset && self.first_offset <= self.last_offset;
+        let stable =
+            0 <= self.last_stable_offset && self.last_stable_offset <= self.last_offset + 1;
+        ends && stable && self.producer_id.0 >= 0
     }
 
     fn decode(mut bytes: &[u8]) -> Option<Self> {

@@ -10,12 +10,12 @@ use super::fd_cache::SegmentFile;
 use super::index::{TimeEntry, lookup};
 use super::log::Log;
 use super::names::Kind;
-use super::segment::{Hint, Located, MaxTimestamp, SealedSegment, find};
+use super::segment::{Found, Hint, Located, MaxTimestamp, SealedSegment, find};
 use super::txn_index::{self, AbortedTxn};
-use super::walk::{Headers, read_batch};
+use super::walk::{Expected, Headers, read_batch, sound_bytes};
 use crate::common::{LeaderEpoch, Offset};
 use crate::env::FileSlice;
-use crate::protocol::batch::{BatchHeader, records};
+use crate::protocol::batch::{BatchHeader, HEADER_BYTES, records};
 
 /// The segments of a log at one moment.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ struct View {
     active: Arc<SegmentFile>,
     active_bytes: u32,
     end_offset: Offset,
+    checked_from: Offset,
+    compacted: bool,
 }
 
 /// One segment as a reader sees it.
@@ -43,6 +45,8 @@ impl View {
             active: log.active.file.clone(),
             active_bytes: log.active.size_bytes,
             end_offset: log.end_offset,
+            checked_from: log.checked_from,
+            compacted: log.config.load().compacted,
         }
     }
 
@@ -135,7 +139,21 @@ impl ReadPlan {
             (None, Hint::There(located)) => return Ok(Some(located)),
             (None, Hint::From(position)) => position,
         };
-        let found = find(piece.file, from, piece.size_bytes, offset)?;
+        let mut found = find(piece.file, from, piece.size_bytes, offset)?;
+        let hole = found.is_none_or(|found| found.header.base_offset > offset);
+        if hole && from > 0 && !self.view.compacted {
+            // Where the index points may be a batch whose offset is damaged.
+            found = find(piece.file, 0, piece.size_bytes, offset)?;
+        }
+        if let Some(Found { position, header }) = found
+            && header.next_offset() > piece.next_base_offset
+        {
+            let (base, end) = (header.base_offset, piece.next_base_offset);
+            let what = format!("the batch at byte {position}: offset {base} is behind {end}");
+            let damage = DiskError::damaged(&piece.file.path(Kind::Log), what);
+            piece.file.tell_damage(&damage);
+            return Err(damage);
+        }
         Ok(found.map(|found| found.located()))
     }
 
@@ -163,7 +181,10 @@ impl ReadPlan {
         let size_bytes = wanted.min(available_bytes);
         let newer = self.view.bytes_after(piece.file.base_offset);
         let bytes_to_end = newer + u64::from(piece.size_bytes.saturating_sub(first.position));
-        let slice = LogSlice { file: piece.file.clone(), position, size_bytes };
+        let (end_offset, end) = (piece.next_base_offset, u64::from(piece.size_bytes));
+        let expected = Expected { end_offset, end };
+        let unchecked = (first.base_offset < self.view.checked_from).then_some(expected);
+        let slice = LogSlice { file: piece.file.clone(), position, size_bytes, unchecked };
         Ok(LogSlices { slice: Some(slice), bytes_to_end, available_bytes })
     }
 }
@@ -174,6 +195,28 @@ struct LogSlice {
     file: Arc<SegmentFile>,
     position: u64,
     size_bytes: usize,
+    /// Nobody has looked at these batches since the start.
+    unchecked: Option<Expected>,
+}
+
+impl LogSlice {
+    /// Leaves of the bytes read those before the first damaged batch.
+    fn cut_at_damage(&self, out: &mut Vec<u8>, expected: &Expected) -> Result<(), DiskError> {
+        // What follows says whether the last offset can be.
+        let whole = out.len();
+        let after = self.position + self.size_bytes as u64;
+        let more = expected.end.saturating_sub(after).min(HEADER_BYTES as u64) as usize;
+        let read = self.file.log()?.read_append(out, after, more);
+        read.at("read", &self.file.path(Kind::Log))?;
+        let (sound, damage) = sound_bytes(out, expected);
+        out.truncate(whole.min(sound));
+        let Some(reason) = damage.filter(|_| sound < whole) else { return Ok(()) };
+        let byte = self.position + sound as u64;
+        let path = self.file.path(Kind::Log);
+        let damage = DiskError::damaged(&path, format!("the batch at byte {byte}: {reason}"));
+        self.file.tell_damage(&damage);
+        if sound == 0 { Err(damage) } else { Ok(()) }
+    }
 }
 
 /// What a read found: local bytes, of one segment.
@@ -200,6 +243,12 @@ impl LogSlices {
         self.slice.as_ref().map_or(0, |slice| slice.size_bytes)
     }
 
+    /// They are to be looked at, so [`LogSlices::read`] has to read them; what it finds damaged it
+    /// leaves out, or says when it is the first batch.
+    pub fn is_unchecked(&self) -> bool {
+        self.slice.as_ref().is_some_and(|slice| slice.unchecked.is_some())
+    }
+
     /// From the first byte to the log end: what is far from it may not be in the page cache.
     pub fn bytes_to_end(&self) -> u64 {
         self.bytes_to_end
@@ -221,15 +270,18 @@ impl LogSlices {
         Ok(Some(FileSlice { file: slice.file.log()?, position, size_bytes }))
     }
 
-    /// The bytes.
+    /// The bytes; of batches that nobody has looked at since the start, those before the first damaged one.
     ///
     /// # Errors
-    /// [`DiskError`].
+    /// [`DiskError`], also when the first batch is damaged.
     pub fn read(&self) -> Result<Bytes, DiskError> {
         let Some(slice) = &self.slice else { return Ok(Bytes::new()) };
         let mut out = Vec::new();
         let read = slice.file.log()?.read_append(&mut out, slice.position, slice.size_bytes);
         read.at("read", &slice.file.path(Kind::Log))?;
+        if let Some(expected) = &slice.unchecked {
+            slice.cut_at_damage(&mut out, expected)?;
+        }
         Ok(Bytes::from(out))
     }
 }
@@ -248,8 +300,11 @@ pub struct TimePlan {
     start_offset: Offset,
     active_max: MaxTimestamp,
     timestamp: i64,
-    /// Where to begin to look in the active segment.
+    /// Where to begin to look in the active segment: at this offset, which is near the position.
+    near: Offset,
     hint: u32,
+    /// What the time index says of that batch.
+    near_ms: Option<i64>,
 }
 
 impl TimePlan {
@@ -274,16 +329,28 @@ impl TimePlan {
         Ok(None)
     }
 
+    /// Where to begin in the active segment, whose index may have been damaged when it was read: the
+    /// batch that it names has to have its timestamp.
+    fn place_in_active(&self, piece: Piece<'_>) -> Result<u32, DiskError> {
+        let found = find(piece.file, self.hint, piece.size_bytes, self.near)?;
+        let is_true =
+            |found: &Found| self.near_ms.is_none_or(|ms| ms == found.header.max_timestamp);
+        let place = found.filter(is_true).map(|found| found.position);
+        if place.is_none() && self.near_ms.is_some() {
+            piece.file.tell_index_damage(Kind::TimeIndex);
+        }
+        Ok(place.unwrap_or(0))
+    }
+
     fn search(&self, piece: Piece<'_>) -> Result<Option<TimedOffset>, DiskError> {
         let from = match piece.sealed {
             Some(sealed) => {
-                let base_offset = piece.file.base_offset;
-                let times = piece.file.time_index()?;
-                let entry = lookup::<TimeEntry>(&times, self.timestamp);
-                let relative = entry.map_or(0, |entry| entry.relative_offset);
-                sealed.position_before(base_offset + i64::from(relative))?
+                let entry = lookup::<TimeEntry>(&piece.file.time_index()?, self.timestamp);
+                let place = entry.map(|entry| sealed.place_of(&entry)).transpose()?;
+                place.flatten().unwrap_or(0)
             }
-            None => self.hint,
+            // The index may be damaged: a batch has to be there.
+            None => self.place_in_active(piece)?,
         };
         let mut headers = Headers::new(piece.file, from, piece.size_bytes)?;
         while let Some((position, header)) = headers.next()? {
@@ -389,7 +456,8 @@ impl Log {
         let base_offset = self.active.base_offset();
         let entry = self.active.times.lookup(timestamp);
         let relative = entry.map_or(0, |entry| entry.relative_offset);
-        self.time_plan(timestamp, base_offset + i64::from(relative))
+        let near_ms = entry.map(|entry| entry.timestamp);
+        TimePlan { near_ms, ..self.time_plan(timestamp, base_offset + i64::from(relative)) }
     }
 
     /// Plans [`TimePlan::max`].
@@ -403,6 +471,8 @@ impl Log {
             start_offset: self.start_offset,
             active_max: self.active.max_timestamp,
             timestamp,
+            near,
+            near_ms: None,
             hint: self.active.position_before(near),
         }
     }
@@ -463,6 +533,11 @@ impl Log {
             return Ok(Vec::new());
         }
         let bytes = self.shared.files.read(&path).at("read", &path)?;
-        txn_index::decode(&bytes).ok_or_else(|| DiskError::damaged(&path, "no transaction index"))
+        let entries = txn_index::decode(&bytes);
+        let entries = entries.filter(|entries| entries.iter().all(|txn| txn.is_plausible()));
+        match entries {
+            Some(entries) => Ok(entries),
+            None => self.aborted_anew(file),
+        }
     }
 }

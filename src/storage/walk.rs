@@ -23,6 +23,8 @@ pub(super) struct Headers {
     segment: Arc<SegmentFile>,
     position: u64,
     end: u64,
+    /// Offsets only grow.
+    next_offset: Offset,
     window: [u8; WINDOW_BYTES],
     window_at: u64,
     window_size: usize,
@@ -41,6 +43,7 @@ impl Headers {
             segment: segment.clone(),
             position: u64::from(position),
             end: u64::from(end),
+            next_offset: segment.base_offset,
             window: [0; WINDOW_BYTES],
             window_at: 0,
             window_size: 0,
@@ -71,6 +74,13 @@ impl Headers {
         if self.position > self.end {
             return Err(self.damaged(&format!("the batch at byte {at} runs over the end")));
         }
+        let in_order = header.base_offset >= self.next_offset && header.last_offset_delta >= 0;
+        if !in_order || header.last_offset() - self.segment.base_offset > i64::from(i32::MAX) {
+            let (base, last) = (header.base_offset, header.last_offset());
+            let what = format!("the batch at byte {at} has the offsets {base} to {last}");
+            return Err(self.damaged(&what));
+        }
+        self.next_offset = header.next_offset();
         Ok(Some((at as u32, header)))
     }
 
@@ -81,6 +91,47 @@ impl Headers {
     fn damaged(&self, what: &str) -> DiskError {
         DiskError::damaged(&self.path(), what)
     }
+}
+
+/// What batches that were not looked at since the start have to be like.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected {
+    /// All batches end below.
+    pub end_offset: Offset,
+    /// Where the segment ends, in bytes.
+    pub end: u64,
+}
+
+/// How many of `bytes` may be served: whole batches with the right CRC, in order, and what is
+/// there of the one behind them; and what is wrong with the first byte that may not.
+pub(super) fn sound_bytes(bytes: &[u8], expected: &Expected) -> (usize, Option<String>) {
+    // Where the batch before begins, and whether its own offset is beyond doubt.
+    let (mut at, mut before) = (0, None::<(usize, Offset, bool)>);
+    while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= HEADER_BYTES) {
+        let header = match BatchHeader::parse(rest) {
+            Ok(header) => header,
+            Err(error) => return (at, Some(error.to_string())),
+        };
+        let (base, next) = (header.base_offset, header.next_offset());
+        if let Some((begin, end, is_sure)) = before
+            && base < end
+        {
+            // One of the two offsets is wrong: this one, unless only the other is in doubt.
+            let wrong = if is_sure { at } else { begin };
+            return (wrong, Some(format!("offset {base} stands behind {}", end - 1)));
+        }
+        if base < 0 || header.last_offset_delta < 0 || next > expected.end_offset {
+            return (at, Some(format!("offsets {base} to {} cannot be here", next - 1)));
+        }
+        let Some(batch) = rest.get(..header.size_bytes()) else { break };
+        if crc_of(batch) != header.crc {
+            return (at, Some("the CRC is wrong".to_owned()));
+        }
+        let follows = before.is_some_and(|(_, end, _)| base == end);
+        before = Some((at, next, follows));
+        at += batch.len();
+    }
+    (bytes.len(), None)
 }
 
 /// One batch that [`ValidBatches`] found.
@@ -150,7 +201,8 @@ impl ValidBatches {
         let Some(head) = self.bytes(HEADER_BYTES)? else { return Ok(None) };
         let Ok(header) = BatchHeader::parse(head) else { return Ok(None) };
         let limit = self.base_offset + i64::from(i32::MAX);
-        let torn = self.tear_from.is_some_and(|from| self.next_offset >= from);
+        // A hole of compaction lies where all was durable.
+        let torn = self.tear_from.is_some_and(|from| header.base_offset > from);
         let fits = header.base_offset >= self.next_offset
             && (header.base_offset == self.next_offset || !torn)
             && header.last_offset_delta >= 0
@@ -191,7 +243,7 @@ impl ValidBatches {
 /// The bytes of the batch at `position`.
 ///
 /// # Errors
-/// [`DiskError`].
+/// [`DiskError`]; damage when the CRC is wrong.
 pub(super) fn read_batch(
     segment: &Arc<SegmentFile>,
     position: u32,
@@ -200,5 +252,11 @@ pub(super) fn read_batch(
     let mut bytes = Vec::new();
     let read = segment.log()?.read_append(&mut bytes, u64::from(position), header.size_bytes());
     read.at("read", &segment.path(Kind::Log))?;
+    if crc_of(&bytes) != header.crc {
+        let what = format!("the batch at byte {position}: the CRC is wrong");
+        let error = DiskError::damaged(&segment.path(Kind::Log), what);
+        segment.tell_damage(&error);
+        return Err(error);
+    }
     Ok(Bytes::from(bytes))
 }

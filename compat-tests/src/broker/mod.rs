@@ -133,6 +133,20 @@ impl Broker {
         Err(format!("{} did not stop within {PATIENCE:?}", self.kind))
     }
 
+    /// Waits for a broker that ends by itself; its exit code, or `signal N`.
+    pub fn ended(&mut self, within: Duration) -> Result<String, String> {
+        let deadline = Instant::now() + within;
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().map_err(|e| e.to_string())? {
+                let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+                let code = status.code().map(|code| code.to_string());
+                return Ok(code.unwrap_or(format!("signal {}", signal.unwrap_or(0))));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(format!("{} goes on", self.kind))
+    }
+
     /// Starts the stopped broker again on the same port and data.
     pub fn start_again(&mut self) -> Result<(), String> {
         self.child = launch(self.kind, &self.places, &self.room, &self.wrapper)?;

@@ -14,8 +14,17 @@ pub fn command(binary: &Path, room: &Path) -> Vec<String> {
     let text = |path: &Path| path.display().to_string();
     let config = text(&room.join("server.properties"));
     let data = text(&room.join("data"));
-    let words = [&text(binary), "--config", &config, "--data-dir", &data, "--http-port", "0"];
-    words.map(String::from).into()
+    let mut words = vec![text(binary), "--config".into(), config, "--http-port".into(), "0".into()];
+    if !names_directories(room) {
+        words.extend(["--data-dir".into(), data]);
+    }
+    words
+}
+
+/// The settings may have directories of their own.
+fn names_directories(room: &Path) -> bool {
+    let text = std::fs::read_to_string(room.join("server.properties")).unwrap_or_default();
+    text.lines().any(|line| line.starts_with("log.dirs="))
 }
 
 /// Whether the line `ottla ready {"bootstrap":"host:port",…}` is whole. The address in it is the one that

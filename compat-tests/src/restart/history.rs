@@ -19,11 +19,15 @@ pub fn parse(text: &str) -> Result<Vec<Line>, String> {
 /// Names the first anomaly of each kind: lost, moved, twice, out of order.
 pub fn check(acked: &[Line], found: &[Line]) -> Result<(), String> {
     let mut anomalies = Vec::new();
-    let by_offset: BTreeMap<(i32, i64), u64> =
-        found.iter().map(|(p, o, n)| ((*p, *o), *n)).collect();
-    let lost = acked.iter().filter(|(p, o, _)| !by_offset.contains_key(&(*p, *o)));
+    let mut sorted: Vec<&Line> = found.iter().collect();
+    sorted.sort_by_key(|(partition, offset, _)| (*partition, *offset));
+    let number_at = |partition: &i32, offset: &i64| {
+        let at = sorted.binary_search_by_key(&(*partition, *offset), |(p, o, _)| (*p, *o));
+        at.ok().map(|at| sorted[at].2)
+    };
+    let lost = acked.iter().filter(|(p, o, _)| number_at(p, o).is_none());
     anomalies.extend(first("lost", lost));
-    let moved = acked.iter().filter(|(p, o, n)| by_offset.get(&(*p, *o)).is_some_and(|m| m != n));
+    let moved = acked.iter().filter(|(p, o, n)| number_at(p, o).is_some_and(|m| m != *n));
     anomalies.extend(first("another record stands there", moved));
     let mut last: BTreeMap<i32, (i64, u64)> = BTreeMap::new();
     let (mut twice, mut disordered, mut holes) = (Vec::new(), Vec::new(), Vec::new());

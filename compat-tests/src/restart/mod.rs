@@ -2,6 +2,7 @@
 //! Real clients make the load (`restart/*.py`), Kafka's own tools read what is left.
 
 mod history;
+pub mod load;
 pub mod state;
 mod sync_calls;
 pub mod tools;
@@ -10,9 +11,9 @@ use crate::broker::{Broker, Kind, Stop};
 use crate::folder::Folder;
 use crate::places::Places;
 use crate::verdict::Test;
+use load::{Load, script};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 /// kill -9 under load, in one run of the suite.
 const KILLS: usize = 5;
@@ -20,9 +21,9 @@ const KILLS: usize = 5;
 pub fn run(places: &Places, folder: &Folder, kind: Kind) -> Result<Vec<Test>, String> {
     let mut tests =
         vec![Test::of("the checker names planted anomalies", history::check_the_checker())];
-    let scene = Scene { places, folder, python: python(places)? };
+    let scene = Scene { places };
     let mut broker = Broker::start(kind, places, "restart", &folder.settings()?)?;
-    tests.push(Test::of("idempotent load through kill -9", scene.load(&mut broker)));
+    tests.push(Test::of("idempotent load through kill -9", load(places, &mut broker)));
     for (how, name) in [(Stop::Term, "SIGTERM"), (Stop::Kill, "kill -9")] {
         tests.push(Test::of(
             format!("a group resumes after {name}"),
@@ -58,76 +59,29 @@ pub fn python(places: &Places) -> Result<PathBuf, String> {
     if python.exists() { Ok(python) } else { Err(format!("{python:?} is missing: run setup")) }
 }
 
+/// A producer writes through kills; then every acknowledged record is looked for.
+fn load(places: &Places, broker: &mut Broker) -> Result<(), String> {
+    state::create_topic(places, &broker.bootstrap(), "load", 4)?;
+    let load = Load { name: "load", outages: KILLS, records: 400, per_second: 2000 };
+    load.run(places, broker, |broker, _| broker.restart(Stop::Kill)).map(|_| ())
+}
+
 struct Scene<'a> {
     places: &'a Places,
-    folder: &'a Folder,
-    python: PathBuf,
 }
 
 impl Scene<'_> {
-    fn script(&self, name: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.python);
-        command.arg(self.folder.path.join(name)).args(arguments).stdin(Stdio::null());
-        command
-    }
-
-    /// A producer writes through kills; then every acknowledged record is looked for.
-    fn load(&self, broker: &mut Broker) -> Result<(), String> {
-        let room = self.places.room("restart-load")?;
-        let path = |name: &str| room.join(name).display().to_string();
-        let (acked, found) = (path("acked"), path("found"));
-        let bootstrap = broker.bootstrap();
-        state::create_topic(self.places, &bootstrap, "load", 4)?;
-        let log = std::fs::File::create(room.join("load.log")).map_err(|e| e.to_string())?;
-        let mut load = self.script("load.py", &[&bootstrap, "load", &acked]);
-        let mut load = load.stderr(log).spawn().map_err(|e| e.to_string())?;
-        let outcome = self.kills(broker, &mut load, &acked);
-        let _ = Command::new("kill").arg(load.id().to_string()).status();
-        let ended = load.wait().map_err(|e| e.to_string())?;
-        outcome?;
-        if !ended.success() {
-            return Err(format!("the producer gave up records; {room:?}"));
-        }
-        let read = self.script("read_all.py", &[&bootstrap, "load", &found]);
-        output(read)?;
-        let read = |path: &str| std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"));
-        history::check(&history::parse(&read(&acked)?)?, &history::parse(&read(&found)?)?)
-    }
-
-    fn kills(&self, broker: &mut Broker, load: &mut Child, acked: &str) -> Result<(), String> {
-        let mut seen = 0;
-        for round in 0..=KILLS {
-            seen = self.progress(load, acked, seen)?;
-            if round < KILLS {
-                broker.restart(Stop::Kill)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until some hundred records more are acknowledged; a kill in between hits full swing.
-    fn progress(&self, load: &mut Child, acked: &str, seen: usize) -> Result<usize, String> {
-        for _ in 0..600 {
-            std::thread::sleep(Duration::from_millis(100));
-            let lines =
-                std::fs::read(acked).map_or(0, |b| b.iter().filter(|c| **c == b'\n').count());
-            if lines > seen + 400 {
-                return Ok(lines);
-            }
-            if !matches!(load.try_wait(), Ok(None)) {
-                return Err("the producer ended by itself".into());
-            }
-        }
-        Err(format!("no progress after {seen} acknowledged records"))
-    }
-
     fn group(&self, broker: &mut Broker, how: Stop, name: &str) -> Result<(), String> {
         let topic = format!("group-{}", name.replace(' ', ""));
         let bootstrap = broker.bootstrap();
         state::create_topic(self.places, &bootstrap, &topic, 1)?;
         state::produce(self.places, &bootstrap, &topic, &["a", "b", "c"])?;
         let read = |count: &str| {
-            output(self.script("group.py", &[&bootstrap, &topic, &format!("g-{topic}"), count]))
+            output(script(
+                self.places,
+                "group.py",
+                &[&bootstrap, &topic, &format!("g-{topic}"), count],
+            )?)
         };
         let before = read("2")?;
         broker.restart(how)?;

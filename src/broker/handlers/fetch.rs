@@ -153,15 +153,16 @@ const SENT_FROM_FILE_MIN: usize = 16 << 10;
 async fn records(broker: &Broker, answer: &FetchAnswer) -> Records {
     let mut records: Records = Vec::with_capacity(answer.parts.len());
     let mut waiting: Vec<(usize, LogSlices)> = Vec::new();
+    let failed = |at: usize, error| broker.replicas.failed_to_read(&answer.parts[at], error);
     for (at, part) in answer.parts.iter().enumerate() {
         let read = part.outcome.as_ref().ok();
         let slices = read.and_then(|read| Some((read.slices.as_ref()?, read.is_cold)));
         records.push(match slices {
-            Some((slices, true)) if !slices.is_cached() => {
+            Some((slices, true)) if slices.is_unchecked() || !slices.is_cached() => {
                 waiting.push((at, slices.clone()));
                 Err(ReplicaError::Offline)
             }
-            Some((slices, _)) => stored(slices).map_err(|_| ReplicaError::Offline),
+            Some((slices, _)) => stored(slices).map_err(|error| failed(at, error)),
             None => Ok(Stored::default()),
         });
     }
@@ -170,13 +171,16 @@ async fn records(broker: &Broker, answer: &FetchAnswer) -> Records {
             waiting.into_iter().map(|(at, slices)| (at, slices.read())).collect()
         };
         for (at, read) in broker.env.tasks.spawn_blocking(read_all).await.into_iter().flatten() {
-            records[at] = read.map(Stored::Read).map_err(|_| ReplicaError::Offline);
+            records[at] = read.map(Stored::Read).map_err(|error| failed(at, error));
         }
     }
     records
 }
 
 fn stored(slices: &LogSlices) -> Result<Stored, DiskError> {
+    if slices.is_unchecked() {
+        return slices.read().map(Stored::Read);
+    }
     match slices.in_file()? {
         Some(slice) if slice.size_bytes >= SENT_FROM_FILE_MIN => Ok(Stored::InFile(slice)),
         _ => slices.read().map(Stored::Read),

@@ -16,6 +16,10 @@ config_keys! {
     /// start.
     cluster_id: Option<String> = null, NotEmpty;
         key "ottla.cluster.id", dynamic ReadOnly;
+    /// Room on a disk of logs that clients' records may not take, in bytes: below it produce is
+    /// refused, so that offsets, indexes and metadata can still be written; 0: none is kept.
+    disk_reserve_bytes: i64 = "33554432", AtLeast(0);
+        key "ottla.disk.reserve.bytes", dynamic ReadOnly;
     /// What is logged: a level, or targets with levels, such as `warn,ottla::broker=debug`.
     log_filter: String = "info", NotEmpty;
         key "ottla.log.filter", dynamic ReadOnly;

@@ -1,0 +1,101 @@
+//! An idempotent producer (`load.py`) that writes through outages of its broker; then every acknowledged
+//! record is looked for.
+
+use super::{history, output, python};
+use crate::broker::Broker;
+use crate::places::Places;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// What is written and how often the broker goes away meanwhile.
+pub struct Load<'a> {
+    /// Of the room for its files, and of the topic, which is there.
+    pub name: &'a str,
+    pub outages: usize,
+    /// Acknowledged between two outages, at least.
+    pub records: usize,
+    /// Of the producer; 0: as fast as it can.
+    pub per_second: usize,
+}
+
+/// How long the producer may take for some hundred records, outage included.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+impl Load<'_> {
+    /// Runs it; `outage` stops the broker in its way and starts it again. Returns how many records were
+    /// acknowledged, and are there.
+    ///
+    /// # Errors
+    /// What was lost, moved, doubled or out of order; a producer that gave up.
+    pub fn run(
+        &self,
+        places: &Places,
+        broker: &mut Broker,
+        outage: impl FnMut(&mut Broker, usize) -> Result<(), String>,
+    ) -> Result<usize, String> {
+        let room = places.room(&format!("{}-load", self.name))?;
+        let path = |name: &str| room.join(name).display().to_string();
+        let (acked, found) = (path("acked"), path("found"));
+        let bootstrap = broker.bootstrap();
+        let log = std::fs::File::create(room.join("load.log")).map_err(|e| e.to_string())?;
+        let rate = self.per_second.to_string();
+        let mut load = script(places, "load.py", &[&bootstrap, self.name, &acked, &rate])?;
+        let mut load = load.stderr(log).spawn().map_err(|e| e.to_string())?;
+        let outcome = self.outages(broker, &mut load, acked.as_ref(), outage);
+        let _ = Command::new("kill").arg(load.id().to_string()).status();
+        let ended = load.wait().map_err(|e| e.to_string())?;
+        outcome?;
+        if !ended.success() {
+            return Err(format!("the producer gave up records; {room:?}"));
+        }
+        output(script(places, "read_all.py", &[&bootstrap, self.name, &found])?)?;
+        let read = |path: &str| std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"));
+        let acked = history::parse(&read(&acked)?)?;
+        history::check(&acked, &history::parse(&read(&found)?)?)?;
+        Ok(acked.len())
+    }
+
+    fn outages(
+        &self,
+        broker: &mut Broker,
+        load: &mut Child,
+        acked: &Path,
+        mut outage: impl FnMut(&mut Broker, usize) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut seen = 0;
+        for round in 0..=self.outages {
+            seen = self.progress(load, acked, seen)?;
+            if round < self.outages {
+                outage(broker, round)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until enough records more are acknowledged; an outage in between hits full swing.
+    fn progress(&self, load: &mut Child, acked: &Path, seen: u64) -> Result<u64, String> {
+        // A line has a partition, an offset and a number: six bytes at least.
+        let wanted = seen + 6 * self.records as u64;
+        for _ in 0..PATIENCE.as_millis() / LOOK_EVERY.as_millis() {
+            std::thread::sleep(LOOK_EVERY);
+            let bytes = std::fs::metadata(acked).map_or(0, |found| found.len());
+            if bytes > wanted {
+                return Ok(bytes);
+            }
+            if !matches!(load.try_wait(), Ok(None)) {
+                return Err("the producer ended by itself".into());
+            }
+        }
+        Err(format!("no progress after {seen} bytes of acknowledgements"))
+    }
+}
+
+/// A script of the restart suite with its arguments.
+pub fn script(places: &Places, name: &str, arguments: &[&str]) -> Result<Command, String> {
+    let mut command = Command::new(python(places)?);
+    let path: PathBuf = places.home.join("restart").join(name);
+    command.arg(path).args(arguments).stdin(Stdio::null());
+    Ok(command)
+}
