@@ -74,6 +74,14 @@ impl Tasks {
         }
     }
 
+    /// Whether the simulated process has ended.
+    pub fn has_ended(&self) -> bool {
+        match &self.process {
+            Process::Real => false,
+            Process::Simulated(ended) => *ended.borrow(),
+        }
+    }
+
     /// Resolves when the simulated process has ended.
     pub async fn process_ended(&self) {
         match &self.process {

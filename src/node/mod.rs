@@ -6,6 +6,8 @@ mod gauges;
 mod listeners;
 mod quorum;
 mod settings;
+#[cfg(test)]
+mod sim;
 
 use std::path::PathBuf;
 use std::sync::Arc;
