@@ -6,10 +6,15 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use super::random::Random;
+
+const BLOCKING_DELAY_US_MAX: u64 = 3_000;
 
 /// Where tasks run. `data` serves clients; `control` runs the quorum, the controller and the
 /// broker's heartbeats, so that a slow disk may delay clients but never leadership.
@@ -30,7 +35,7 @@ struct Counts {
 #[derive(Clone)]
 enum Process {
     Real,
-    Simulated(Arc<watch::Sender<bool>>),
+    Simulated(Arc<watch::Sender<bool>>, Random),
 }
 
 struct Counted(Arc<Counts>);
@@ -55,8 +60,9 @@ impl Tasks {
     }
 
     /// As [`Tasks::current`], without threads: what would block runs in a task's turn.
-    pub fn simulated() -> Self {
-        let process = Process::Simulated(Arc::new(watch::Sender::new(false)));
+    /// It begins up to [`BLOCKING_DELAY_US_MAX`] later, as on a pool that is busy.
+    pub fn simulated(random: Random) -> Self {
+        let process = Process::Simulated(Arc::new(watch::Sender::new(false)), random);
         Self { process, ..Self::current() }
     }
 
@@ -70,7 +76,7 @@ impl Tasks {
     pub fn end_process(&self) {
         match &self.process {
             Process::Real => std::process::abort(),
-            Process::Simulated(ended) => _ = ended.send_replace(true),
+            Process::Simulated(ended, _) => _ = ended.send_replace(true),
         }
     }
 
@@ -78,7 +84,7 @@ impl Tasks {
     pub fn has_ended(&self) -> bool {
         match &self.process {
             Process::Real => false,
-            Process::Simulated(ended) => *ended.borrow(),
+            Process::Simulated(ended, _) => *ended.borrow(),
         }
     }
 
@@ -87,7 +93,7 @@ impl Tasks {
         match &self.process {
             Process::Real => std::future::pending().await,
             // The sender lives in `self`, so waiting cannot fail.
-            Process::Simulated(ended) => _ = ended.subscribe().wait_for(|ended| *ended).await,
+            Process::Simulated(ended, _) => _ = ended.subscribe().wait_for(|ended| *ended).await,
         }
     }
 
@@ -122,9 +128,15 @@ impl Tasks {
         &self,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> JoinHandle<R> {
-        match self.process {
+        match &self.process {
             Process::Real => self.data.spawn_blocking(work),
-            Process::Simulated(_) => self.spawn_data(async { work() }),
+            Process::Simulated(_, random) => {
+                let delay_us = random.below(BLOCKING_DELAY_US_MAX);
+                self.spawn_data(async move {
+                    tokio::time::sleep(Duration::from_micros(delay_us)).await;
+                    work()
+                })
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
+use super::flusher::Until;
 use super::partition::{Partition, Role};
 use super::replicas::{Found, OwnedLog, Replicas, Topics, Unclaimed, lock};
 use super::topics::{Slot, Topic, TopicCounters};
@@ -122,6 +123,10 @@ impl Replicas {
             (Slot::Elsewhere { .. }, true) => {
                 let partition = self.make_replica(topic, change, unclaimed);
                 partition.lead_or_follow(Role::of(change.after, self.config.node));
+                // What a crash left unflushed counts again once it is: nobody may append for long.
+                if partition.waits_for_the_disk() {
+                    self.flush_soon(&partition, Until::End);
+                }
                 slots[at] = Slot::Here(partition);
             }
             (Slot::Elsewhere { .. }, false) => slots[at] = elsewhere,

@@ -225,7 +225,14 @@ impl LogDir {
                 start_offset: start_offsets.get(&partition).copied().unwrap_or(0),
                 now_ms: loading.now_ms,
             };
-            let topic_id = self.read_topic_id(&dir)?;
+            let topic_id = self.read_topic_id(&dir).or_else(|error| match error {
+                // It is synced with the log's first flush: a crash tore it before.
+                StorageError::Operator(error) if !clean => {
+                    tracing::warn!(%error, "topic id lost in a crash");
+                    Ok(None)
+                }
+                error => Err(error),
+            })?;
             let log = opening.open()?;
             let high_watermark = high_watermarks.get(&partition).copied().unwrap_or(0);
             let high_watermark = high_watermark.clamp(log.start_offset(), log.end_offset());

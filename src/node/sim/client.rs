@@ -67,19 +67,31 @@ impl Client {
     pub async fn run(&mut self, lab: &Lab, steps: u64) -> Option<()> {
         let mut wire = Wire::open(lab).await?;
         for _ in 0..steps {
-            match self.random.below(20) {
-                0..7 => self.produce(lab, &mut wire).await?,
-                7..11 => self.fetch(lab, &mut wire).await?,
-                11 => self.list_offsets(lab, &mut wire).await?,
-                12 => topics::delete_records(self, lab, &mut wire).await?,
-                13 | 14 => topics::change(self, lab, &mut wire).await?,
-                15 | 16 => groups::commit(self, lab, &mut wire).await?,
-                17 => groups::join(self, lab, &mut wire).await?,
-                18 => wire = Wire::open(lab).await?,
-                _ => self.pause(lab).await,
+            let done = self.step(lab, &mut wire).await;
+            if lab.is_down() {
+                return None;
+            }
+            if done.is_none() || self.chance(20) {
+                wire = Wire::open(lab).await?;
             }
         }
         Some(())
+    }
+
+    async fn step(&mut self, lab: &Lab, wire: &mut Wire) -> Option<()> {
+        match self.random.below(19) {
+            0..7 => self.produce(lab, wire).await,
+            7..11 => self.fetch(lab, wire).await,
+            11 => self.list_offsets(lab, wire).await,
+            12 => topics::delete_records(self, lab, wire).await,
+            13 | 14 => topics::change(self, lab, wire).await,
+            15 | 16 => groups::commit(self, lab, wire).await,
+            17 => groups::join(self, lab, wire).await,
+            _ => {
+                self.pause(lab).await;
+                Some(())
+            }
+        }
     }
 
     async fn pause(&self, lab: &Lab) {
@@ -114,7 +126,7 @@ impl Client {
         }
         let request = produce_request(acks, &sent);
         if acks == 0 {
-            return wire.send(&request, 9).await;
+            return wire.send_only(&request, 9).await;
         }
         let response = wire.ask(&request, 9).await?;
         for topic in &response.responses {
@@ -245,10 +257,11 @@ impl Client {
 
     async fn list_offsets(&mut self, lab: &Lab, wire: &mut Wire) -> Option<()> {
         let Some((name, index, incarnation)) = self.place(lab) else { return Some(()) };
+        let least = lab.model().least_end((name, index));
         let Some((start, end)) = bounds(lab, wire, (name, index)).await? else { return Some(()) };
         let mut model = lab.model();
         if model.topic(name).incarnation == incarnation {
-            model.bounds((name, index), start, end);
+            model.bounds((name, index), least, (start, end));
         }
         Some(())
     }

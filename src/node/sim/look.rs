@@ -32,7 +32,8 @@ pub async fn look_at_everything(lab: &Lab) -> Option<()> {
     let places = lab.model().places();
     for place in places {
         let Some((start, end)) = bounds(lab, &mut wire, place).await? else { continue };
-        lab.model().bounds(place, start, end);
+        let least = lab.model().least_end(place);
+        lab.model().bounds(place, least, (start, end));
         let mut next = start;
         while next < end {
             let response = wire.ask(&fetch_request(place, next, 0, 600), 12).await?;

@@ -221,7 +221,7 @@ impl World {
                 random: Random::seeded(self.random.next_u64()),
                 files: Files::Sim(self.disk.clone()),
                 net: Net::Sim(SimNet::default()),
-                tasks: Tasks::simulated(),
+                tasks: Tasks::simulated(Random::seeded(self.random.next_u64())),
             },
             disk: self.disk.clone(),
             model: self.model.clone(),

@@ -197,17 +197,27 @@ impl Model {
         topic.begin(id, count);
     }
 
-    /// A partition after a restart, or while running.
-    pub fn bounds(&mut self, (name, index): (&str, i32), start: Offset, end: Offset) {
+    /// Up to where a partition has been seen.
+    pub fn least_end(&mut self, (name, index): (&str, i32)) -> Offset {
+        let part = &self.topic(name).parts[index as usize];
+        part.end_seen.max(part.known_end())
+    }
+
+    /// A partition after a restart, or while running: then it had come to `least` before.
+    pub fn bounds(
+        &mut self,
+        (name, index): (&str, i32),
+        least: Offset,
+        (start, end): (Offset, Offset),
+    ) {
         let restarted = self.restarted;
         let part = &mut self.topic(name).parts[index as usize];
         match restarted {
             Some(kept) => part.reopen(start, end, kept),
             None => {
                 part.look_at_start(start);
-                let least = part.end_seen.max(part.known_end());
                 assert!(end >= least, "{name}-{index} ends at {end}, it was {least}");
-                part.end_seen = end;
+                part.end_seen = part.end_seen.max(end);
             }
         }
     }

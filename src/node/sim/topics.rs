@@ -57,7 +57,8 @@ async fn create(
         topic.partitions = (count as usize, count as usize);
         (topic.flushes, topic.flushes_version) = (Known::Is(flushes), topic.flushes_version + 1);
     }
-    let segment_bytes = 300 + client.random.below(1_200);
+    // A batch of four records must fit.
+    let segment_bytes = 1_200 + client.random.below(1_500);
     let mut configs = vec![
         config("internal.segment.bytes", segment_bytes.to_string()),
         config("index.interval.bytes", "100".to_owned()),

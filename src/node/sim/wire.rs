@@ -18,13 +18,15 @@ pub struct Wire {
     stream: Stream,
     lab: Lab,
     asked: i32,
+    /// Something was sent that is answered by a close if it fails.
+    unanswered: bool,
 }
 
 impl Wire {
     /// `None`: the node is not there any more.
     pub async fn open(lab: &Lab) -> Option<Self> {
         let stream = lab.env().net.connect(super::ADDRESS).await.ok()?;
-        Some(Self { stream, lab: lab.clone(), asked: 0 })
+        Some(Self { stream, lab: lab.clone(), asked: 0, unanswered: false })
     }
 
     /// Asks and waits for the answer. `None`: there is none, and nobody knows what became of the
@@ -39,8 +41,13 @@ impl Wire {
         Some(response.expect("an answer of that key and version"))
     }
 
-    /// For a Produce that nobody answers.
-    pub async fn send<R: Request>(&mut self, request: &R, version: i16) -> Option<()> {
+    /// For a Produce that nobody answers; if it fails the connection is closed.
+    pub async fn send_only<R: Request>(&mut self, request: &R, version: i16) -> Option<()> {
+        self.unanswered = true;
+        self.send(request, version).await
+    }
+
+    async fn send<R: Request>(&mut self, request: &R, version: i16) -> Option<()> {
         self.asked += 1;
         let header = RequestHeader::default()
             .with_request_api_key(R::KEY)
@@ -69,7 +76,8 @@ impl Wire {
             return None;
         }
         let Some(frame) = read else { panic!("key {key}: no answer within {PATIENCE:?}") };
-        let Some(frame) = frame else { panic!("key {key}: the broker closed the connection") };
+        assert!(frame.is_some() || self.unanswered, "key {key}: the broker closed the connection");
+        let frame = frame?;
         self.lab.note(&frame);
         Some(frame)
     }
