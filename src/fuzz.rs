@@ -40,13 +40,16 @@ mod tests {
         }
     }
 
+    /// Whole configurations are read in one of the targets.
+    const STEPS: usize = 300;
+
     /// A short walk without an engine, so that a broken target shows in every test run.
     #[test]
     fn nothing_panics_on_mutated_bytes() {
         for (name, run) in TARGETS {
             let random = Random::seeded(name.len() as u64);
             let mut bytes: Vec<u8> = Vec::new();
-            for _ in 0..1_000 {
+            for _ in 0..STEPS {
                 match random.below(8) {
                     0 => bytes.truncate(random.below(bytes.len() as u64 + 1) as usize),
                     1 => bytes.extend((0..random.below(40)).map(|_| random.next_u64() as u8)),

@@ -83,9 +83,7 @@ impl Net {
     /// The machine's own name.
     pub fn host_name(&self) -> String {
         match self {
-            Self::Real { .. } => {
-                rustix::system::uname().nodename().to_string_lossy().into_owned()
-            }
+            Self::Real { .. } => rustix::system::uname().nodename().to_string_lossy().into_owned(),
             Self::Sim(_) => "simulated".to_owned(),
         }
     }

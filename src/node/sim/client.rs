@@ -287,9 +287,8 @@ async fn new_producer(lab: &Lab, wire: &mut Wire) -> Option<Option<(i64, i16)>> 
 fn produce_request(acks: i16, sent: &[Sent]) -> ProduceRequest {
     let mut request = ProduceRequest::default().with_acks(acks).with_timeout_ms(30_000);
     for Sent { place, batch, .. } in sent {
-        let part = PartitionProduceData::default()
-            .with_index(place.1)
-            .with_records(Some(batch.clone()));
+        let part =
+            PartitionProduceData::default().with_index(place.1).with_records(Some(batch.clone()));
         match request.topic_data.iter_mut().find(|topic| &**topic.name == place.0) {
             Some(topic) => topic.partition_data.push(part),
             None => request.topic_data.push(
@@ -316,8 +315,7 @@ pub fn fetch_request(
         .with_partition(index)
         .with_fetch_offset(from)
         .with_partition_max_bytes(bytes_max);
-    let topic =
-        FetchTopic::default().with_topic(topic_name(name)).with_partitions(vec![part]);
+    let topic = FetchTopic::default().with_topic(topic_name(name)).with_partitions(vec![part]);
     FetchRequest::default()
         .with_replica_id((-1).into())
         .with_max_wait_ms(max_wait_ms)

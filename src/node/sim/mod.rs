@@ -255,12 +255,7 @@ async fn one_life(lab: &Lab, clients: &mut [Client; 3], steps: u64, fate: Fate) 
             lab.disk.set_full(false);
         }
     };
-    tokio::join!(
-        first.run(lab, steps),
-        second.run(lab, steps),
-        third.run(lab, steps),
-        filling
-    );
+    tokio::join!(first.run(lab, steps), second.run(lab, steps), third.run(lab, steps), filling);
     if matches!(fate, Fate::Stop) {
         let stopped = node.shut_down(GRACE).await;
         if !lab.is_down() {

@@ -47,9 +47,9 @@ fn a_seed_replays_byte_for_byte() {
 #[ignore = "for long runs: OTTLA_SIM_SEEDS=FIRST..END"]
 fn simulation_of_many() {
     let wanted = std::env::var("OTTLA_SIM_SEEDS").unwrap_or("1000..11000".to_owned());
-    let numbers = wanted.split_once("..").and_then(|(first, end)| {
-        Some(first.parse::<u64>().ok()?..end.parse::<u64>().ok()?)
-    });
+    let numbers = wanted
+        .split_once("..")
+        .and_then(|(first, end)| Some(first.parse::<u64>().ok()?..end.parse::<u64>().ok()?));
     let seeds = numbers.expect("OTTLA_SIM_SEEDS=FIRST..END");
     let count = seeds.end - seeds.start;
     let all = run_all(seeds.clone());

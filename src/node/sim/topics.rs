@@ -3,7 +3,9 @@
 
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
-use kafka_protocol::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
+use kafka_protocol::messages::delete_records_request::{
+    DeleteRecordsPartition, DeleteRecordsTopic,
+};
 use kafka_protocol::messages::incremental_alter_configs_request::{
     AlterConfigsResource, AlterableConfig,
 };
@@ -41,12 +43,7 @@ pub async fn change(client: &mut Client, lab: &Lab, wire: &mut Wire) -> Option<(
     }
 }
 
-async fn create(
-    client: &Client,
-    lab: &Lab,
-    wire: &mut Wire,
-    name: &'static str,
-) -> Option<()> {
+async fn create(client: &Client, lab: &Lab, wire: &mut Wire, name: &'static str) -> Option<()> {
     let count = 1 + client.random.below(2) as i32;
     let flushes = client.chance(3);
     {
