@@ -3,8 +3,11 @@
 //! Lives here: the table of targets; they stand in their rooms. May not live here: an engine
 //! (`compat-tests/fuzz` has one; the tests below replay findings and mutate good input).
 
-/// By name.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[
+/// Its name, and what takes the bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
     ("requests", crate::protocol::fuzz::requests),
     ("batches", crate::protocol::fuzz::batches),
     ("group_records", crate::protocol::fuzz::group_records),

@@ -68,17 +68,10 @@ pub async fn commit(client: &mut Client, lab: &Lab, wire: &mut Wire) -> Option<(
     }
     let offset = client.next_commit;
     client.next_commit += 1;
-    commit_as(lab, wire, &group, (-1, ""), offset).await.map(|_| ())
+    commit_to(lab, wire, &group, offset).await
 }
 
-/// Returns the code.
-async fn commit_as(
-    lab: &Lab,
-    wire: &mut Wire,
-    group: &str,
-    (generation, member): (i32, &str),
-    offset: Offset,
-) -> Option<i16> {
+async fn commit_to(lab: &Lab, wire: &mut Wire, group: &str, offset: Offset) -> Option<()> {
     let flushes = lab.model().flushes_by_default;
     let key = (group.to_owned(), 0);
     lab.model().commits.entry(key.clone()).or_default().asked.push(offset);
@@ -90,34 +83,29 @@ async fn commit_as(
         .with_partitions(vec![part]);
     let request = OffsetCommitRequest::default()
         .with_group_id(group_id(group))
-        .with_generation_id_or_member_epoch(generation)
-        .with_member_id(StrBytes::from_string(member.to_owned()))
+        .with_generation_id_or_member_epoch(-1)
         .with_topics(vec![topic]);
     for _ in 0..TRIES {
         let response = wire.ask(&request, 8).await?;
-        let code = response.topics[0].partitions[0].error_code;
-        let mut model = lab.model();
-        let commits: &mut Commits = model.commits.entry(key.clone()).or_default();
-        match code {
+        match response.topics[0].partitions[0].error_code {
             0 => {
+                let mut model = lab.model();
+                let commits: &mut Commits = model.commits.entry(key).or_default();
                 commits.acknowledged = Some(offset);
                 if flushes {
                     commits.durable = Some(offset);
                 }
-                return Some(0);
+                return Some(());
             }
-            code if ANEW.contains(&code) && generation >= 0 => return Some(code),
-            14 | 15 => {}
+            14 | 15 => lab.env().clock.sleep(Duration::from_millis(100)).await,
             code => {
                 lab.allows("commit", code);
-                return Some(code);
+                return Some(());
             }
         }
-        drop(model);
-        lab.env().clock.sleep(Duration::from_millis(100)).await;
     }
     lab.allows("commit in time", 14);
-    Some(14)
+    Some(())
 }
 
 /// What is committed must be what the model says.
