@@ -43,8 +43,7 @@ mod tests {
         }
     }
 
-    /// Whole configurations are read in one of the targets.
-    const STEPS: usize = 300;
+    const STEPS: usize = 1_000;
 
     /// A short walk without an engine, so that a broken target shows in every test run.
     #[test]
