@@ -282,6 +282,15 @@ impl Partition {
         self.locked(|state, _| state.role.leads && !state.gone)
     }
 
+    /// Whether its own end counts for less than it is, until a flush.
+    pub(super) fn waits_for_the_disk(&self) -> bool {
+        let config = self.config.load();
+        self.locked(|state, _| {
+            let end = state.log.as_ref().map_or(0, Log::end_offset);
+            state.role.leads && state.durable_end(&config) < end
+        })
+    }
+
     pub(super) fn remove_waiter(&self, key: usize) {
         self.locked(|state, _| state.waiters.remove(key));
     }

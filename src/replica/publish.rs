@@ -1,11 +1,12 @@
 //! Following the image: topics come and go, leaders change, configs reach running partitions.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
 
+use super::flusher::Until;
 use super::housekeeping::Deleted;
 use super::partition::{Partition, Role};
 use super::replicas::{Found, OwnedLog, Replicas, Topics, Unclaimed};
@@ -29,7 +30,7 @@ impl Replicas {
                 self.drop_topic(&topic);
             }
         }
-        let mut changed: HashMap<TopicId, Vec<Slot>> = HashMap::new();
+        let mut changed: BTreeMap<TopicId, Vec<Slot>> = BTreeMap::new();
         for change in delta.partitions() {
             let topic = match topics.by_id.get(&change.topic.id) {
                 Some(topic) => topic.clone(),
@@ -122,6 +123,10 @@ impl Replicas {
             (Slot::Elsewhere { .. }, true) => {
                 let partition = self.make_replica(topic, change, unclaimed);
                 partition.lead_or_follow(Role::of(change.after, self.config.node));
+                // What a crash left unflushed counts again once it is: nobody may append for long.
+                if partition.waits_for_the_disk() {
+                    self.flush_soon(&partition, Until::End);
+                }
                 slots[at] = Slot::Here(partition);
             }
             (Slot::Elsewhere { .. }, false) => slots[at] = elsewhere,

@@ -1,6 +1,6 @@
 //! All replicas of this node, and what they share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -82,7 +82,7 @@ impl Drop for Counted {
 }
 
 /// Logs found on disk that no topic of the image has claimed yet.
-pub(super) type Unclaimed = HashMap<TopicPartition, Found>;
+pub(super) type Unclaimed = BTreeMap<TopicPartition, Found>;
 
 pub(super) struct Found {
     pub dir: usize,
