@@ -8,6 +8,8 @@ pub mod config;
 pub mod controller;
 pub mod coordinator;
 pub mod env;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 pub mod http;
 pub mod machine;
 pub mod metadata;

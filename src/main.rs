@@ -50,7 +50,8 @@ fn with_runtimes(run: Run) -> Result<(), Failure> {
 }
 
 async fn live(run: Run, tasks: Tasks) -> Result<(), Failure> {
-    let net = Net { backlog: run.config.network.socket_listen_backlog_size.max(1) as u32 };
+    let backlog = run.config.network.socket_listen_backlog_size.max(1) as u32;
+    let net = Net::Real { backlog };
     let (clock, random, files) = (Clock::real(), Random::Os, Files::Real);
     let env = Env { clock, random, files, net, tasks };
     let mut terminate = signal(SignalKind::terminate()).map_err(no_signal)?;

@@ -30,6 +30,7 @@ const ROOMS: &[(&str, u8, &[&str])] = &[
     ("broker",      6, &["coordinator", "replica", "controller", "metadata", "net", "security", "machine", "storage", "protocol", "config", "telemetry", "env", "common"]),
     ("http",        7, &["telemetry", "env", "common"]),
     ("cli",         8, &["config", "protocol", "telemetry", "env", "common"]),
+    ("fuzz",        8, &["protocol", "config", "storage", "quorum", "env"]),
     ("node",        8, &["broker", "http", "coordinator", "replica", "quorum", "controller", "metadata", "net", "security", "machine", "storage", "protocol", "config", "telemetry", "env", "common", "cli"]),
 ];
 

@@ -1,6 +1,7 @@
 //! The proof that foreign clients work on Ottla exactly as on Apache Kafka. Called by `compat-tests/run`.
 //! Lives here: the command line, the order of a run. May not live here: tests, knowledge of the wire.
 
+mod alone;
 mod broker;
 mod compaction;
 mod differential;
@@ -127,13 +128,13 @@ fn against_ottla(places: &Places, suite: &Suite, serves: &[String]) -> Result<Ro
     // A record that cannot be used is told before minutes are spent.
     let oracle = match suite.body {
         Body::Client | Body::Own(_) => Some(Oracle::usable(places, &suite.folder)?),
-        Body::Differential | Body::Beside(_) | Body::Probes | Body::Tables => None,
+        Body::Differential | Body::Beside(_) | Body::Probes | Body::Alone(_) => None,
     };
     let tests = suite.run(places, Kind::Ottla)?;
     let kafka: BTreeMap<String, Verdict> = match suite.body {
         Body::Probes => suite.run(places, Kind::Kafka)?.iter().map(recorded).collect(),
         // Kafka ran beside it, or is what the tables were compared with: its answers are the right ones.
-        Body::Differential | Body::Beside(_) | Body::Tables => {
+        Body::Differential | Body::Beside(_) | Body::Alone(_) => {
             tests.iter().map(|test| (test.name.clone(), Verdict::Pass)).collect()
         }
         Body::Client | Body::Own(_) => oracle.map_or_else(BTreeMap::new, |oracle| oracle.tests),
@@ -161,7 +162,7 @@ fn against_kafka(places: &Places, suite: &Suite) -> Result<Row, String> {
         failed.map(|t| format!("{}: {}", t.name, t.detail)).collect()
     };
     let problems = match suite.body {
-        Body::Differential | Body::Beside(_) | Body::Tables | Body::Probes => failing(&tests),
+        Body::Differential | Body::Beside(_) | Body::Alone(_) | Body::Probes => failing(&tests),
         Body::Client | Body::Own(_) => Oracle::record(places, &suite.folder, &tests)?,
     };
     let passed = tests.len() - problems.len().min(tests.len());

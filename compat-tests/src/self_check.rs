@@ -53,7 +53,7 @@ pub fn run(places: &Places, suite: &Suite, kind: Kind) -> Result<Row, String> {
         Body::Own(_) if suite.folder.name == "compaction" => {
             vec![Test::of("planted anomalies are named", compaction::notices())]
         }
-        Body::Own(_) | Body::Tables => Vec::new(),
+        Body::Own(_) | Body::Alone(_) => Vec::new(),
     };
     let failed = tests.iter().filter(|t| t.verdict == Verdict::Fail);
     let problems: Vec<String> = failed.map(|t| format!("{}: {}", t.name, t.detail)).collect();

@@ -6,7 +6,7 @@ use crate::folder::Folder;
 use crate::folder::script::Script;
 use crate::places::Places;
 use crate::verdict::Test;
-use crate::{compaction, differential, faults, hostile, restart, retention, tables};
+use crate::{alone, compaction, differential, faults, hostile, restart, retention, tables};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ pub enum Set {
 /// What a suite consists of.
 #[derive(Debug, Clone, Copy)]
 pub enum Body {
-    /// Ottla's tables against Kafka's schemas; needs no broker.
-    Tables,
+    /// Needs no broker; what it compares with, or the rules it has, are right.
+    Alone(AloneRun),
     /// Kafka and Ottla side by side.
     Differential,
     /// Written here, Kafka and Ottla side by side.
@@ -36,6 +36,7 @@ pub enum Body {
 }
 
 type BesideRun = fn(&Places, &mut Broker, &mut Broker) -> Result<Vec<Test>, String>;
+type AloneRun = fn(&Places) -> Result<Vec<Test>, String>;
 type OwnRun = fn(&Places, &Folder, Kind) -> Result<Vec<Test>, String>;
 
 pub struct Suite {
@@ -54,7 +55,7 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
         body,
     };
     let mut suites = vec![
-        own("tables", Body::Tables),
+        own("tables", Body::Alone(tables::run)),
         own("differential", Body::Differential),
         own("probes", Body::Probes),
         own("retention", Body::Beside(retention::run)),
@@ -63,6 +64,12 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
         own("compaction", Body::Own(compaction::run)),
         own("faults", Body::Own(faults::run)),
     ];
+    let alone = |name: &str, set: Set, run: AloneRun| Suite { set, ..own(name, Body::Alone(run)) };
+    suites.extend([
+        alone("fuzz", Set::All, alone::fuzz),
+        alone("fuzz-long", Set::Long, alone::fuzz_long),
+        alone("simulation", Set::Long, alone::simulation),
+    ]);
     let clients = places.home.join("clients");
     let entries = std::fs::read_dir(&clients).map_err(|e| format!("{clients:?}: {e}"))?;
     let mut names: Vec<String> =
@@ -89,7 +96,7 @@ impl Suite {
     /// Runs against one broker; the differential suite compares it with a Kafka of its own.
     pub fn run(&self, places: &Places, kind: Kind) -> Result<Vec<Test>, String> {
         match self.body {
-            Body::Tables => tables::run(places),
+            Body::Alone(run) => run(places),
             Body::Own(run) => run(places, &self.folder, kind),
             Body::Differential => {
                 let settings = differential::settings(&self.folder.path)?;

@@ -40,3 +40,11 @@ pub use value::{CleanupPolicy, CompressionType, TimestampType};
 
 /// Config values by name, as the metadata image keeps them for one resource.
 pub type Values = BTreeMap<String, String>;
+
+/// Fuzz target: any text as the lines of `server.properties`.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz_properties(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let lines = text.lines().count().max(text.split('\r').count());
+    assert!(properties::parse(&text).iter().all(|(line, _, _)| *line <= lines + 1));
+}

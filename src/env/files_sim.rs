@@ -1,12 +1,14 @@
 //! Simulated files: in memory, with what is durable kept apart from what only the page cache
 //! has. A crash keeps the durable part and, by a seed, pieces of the rest: whole writes, torn
-//! ones, none; of each directory a prefix of its unsynced changes. Nothing here is told to the
-//! rooms above: to them it is a file system.
+//! ones, none; of each directory a prefix of its unsynced changes. The power may go at any call
+//! that changes something. Nothing here is told to the rooms above: to them it is a file system.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
 
 use super::files::{DirEntry, OpenMode};
 use super::random::Random;
@@ -14,6 +16,7 @@ use super::random::Random;
 /// A crash tears a write at these borders, as a disk does.
 const SECTOR_BYTES: usize = 512;
 const ROOT: usize = 0;
+const ENOSPC: i32 = 28;
 
 /// A file system in memory. Cloning shares it.
 #[derive(Clone)]
@@ -54,6 +57,26 @@ struct State {
     counts: SimCounts,
     modified_ms: BTreeMap<usize, i64>,
     free_bytes: u64,
+    /// Calls that change something until the power goes.
+    power_for: Option<u64>,
+    /// The power has gone: every call fails until [`SimFiles::crash`] or [`SimFiles::kill`].
+    dead: watch::Sender<bool>,
+    is_full: bool,
+    /// Faults that have hit since the last crash or kill.
+    faults_hit: u64,
+    trace: Trace,
+}
+
+/// A running hash (FNV-1a) of what the disk was asked, to compare two runs.
+#[derive(Clone, Copy)]
+struct Trace(u64);
+
+impl Trace {
+    fn note(&mut self, what: &[u8]) {
+        for byte in what {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
 }
 
 enum Inode {
@@ -131,6 +154,11 @@ impl Default for SimFiles {
             counts: SimCounts::default(),
             modified_ms: BTreeMap::new(),
             free_bytes: u64::MAX,
+            power_for: None,
+            dead: watch::Sender::new(false),
+            is_full: false,
+            faults_hit: 0,
+            trace: Trace(0xcbf2_9ce4_8422_2325),
         })))
     }
 }
@@ -142,9 +170,7 @@ impl SimFiles {
     pub fn crash(&self, seed: u64) {
         let mut state = self.state();
         let random = Random::seeded(seed);
-        state.life += 1;
-        state.locks.clear();
-        state.faults.clear();
+        state.begin_life();
         for inode in &mut state.inodes {
             match inode {
                 Inode::Dir { names, durable, pending } => {
@@ -165,10 +191,39 @@ impl SimFiles {
 
     /// `kill -9` of the process: the page cache stays, open files and locks are gone.
     pub fn kill(&self) {
-        let mut state = self.state();
-        state.life += 1;
-        state.locks.clear();
-        state.faults.clear();
+        self.state().begin_life();
+    }
+
+    /// The power goes at the call after `spare` more that write, sync or change a name: that call
+    /// fails with half of it done, and so does every one after it.
+    pub fn lose_power(&self, spare: u64) {
+        self.state().power_for = Some(spare);
+    }
+
+    pub fn has_power(&self) -> bool {
+        !*self.state().dead.borrow()
+    }
+
+    /// Resolves when the power has gone.
+    pub async fn power_lost(&self) {
+        let mut dead = self.state().dead.subscribe();
+        // The sender lives in `self`, so waiting cannot fail.
+        let _ = dead.wait_for(|dead| *dead).await;
+    }
+
+    /// While it is full nothing is written and no name is made (ENOSPC).
+    pub fn set_full(&self, is_full: bool) {
+        self.state().is_full = is_full;
+    }
+
+    /// Calls that failed by [`SimFiles::fail`] or for lack of space since the last crash or kill.
+    pub fn faults_hit(&self) -> u64 {
+        self.state().faults_hit
+    }
+
+    /// A hash of all that was written, synced and named so far, in order.
+    pub fn trace(&self) -> u64 {
+        self.state().trace.0
     }
 
     /// The call of this kind after `spare` more fails once with `errno` (EIO 5, ENOSPC 28). A
@@ -200,7 +255,34 @@ fn stale() -> io::Error {
 }
 
 impl State {
-    fn check(&mut self, on: FaultOn) -> io::Result<()> {
+    fn begin_life(&mut self) {
+        self.life += 1;
+        self.locks.clear();
+        self.faults.clear();
+        self.power_for = None;
+        self.faults_hit = 0;
+        self.dead.send_replace(false);
+    }
+
+    fn alive(&self) -> io::Result<()> {
+        if *self.dead.borrow() { Err(stale()) } else { Ok(()) }
+    }
+
+    fn check(&mut self, on: FaultOn, needs_room: bool) -> io::Result<()> {
+        self.alive()?;
+        match self.power_for {
+            None => {}
+            Some(0) => {
+                self.life += 1;
+                self.dead.send_replace(true);
+                return Err(stale());
+            }
+            Some(spare) => self.power_for = Some(spare - 1),
+        }
+        if self.is_full && needs_room {
+            self.faults_hit += 1;
+            return Err(io::Error::from_raw_os_error(ENOSPC));
+        }
         match on {
             FaultOn::Write => self.counts.writes += 1,
             FaultOn::Sync => self.counts.syncs += 1,
@@ -214,12 +296,16 @@ impl State {
             }
         }
         match hit {
-            Some(at) => Err(io::Error::from_raw_os_error(self.faults.remove(at).errno)),
+            Some(at) => {
+                self.faults_hit += 1;
+                Err(io::Error::from_raw_os_error(self.faults.remove(at).errno))
+            }
             None => Ok(()),
         }
     }
 
     fn find(&self, path: &Path) -> io::Result<usize> {
+        self.alive()?;
         let mut at = ROOT;
         for component in path.components() {
             let Component::Normal(name) = component else { continue };
@@ -237,7 +323,13 @@ impl State {
     }
 
     fn rename_in(&mut self, dir: usize, change: NameChange) -> io::Result<()> {
-        self.check(FaultOn::Name)?;
+        for (name, target) in &change {
+            self.trace.note(name.as_bytes());
+            self.trace.note(&[u8::from(target.is_some())]);
+        }
+        // A rename needs none, and a removal gives some.
+        let needs_room = matches!(change.as_slice(), [(_, Some(_))]);
+        self.check(FaultOn::Name, needs_room)?;
         let Inode::Dir { names, pending, .. } = &mut self.inodes[dir] else {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         };
@@ -255,7 +347,11 @@ impl State {
     }
 
     fn sync(&mut self, inode: usize) -> io::Result<()> {
-        let failed = self.check(FaultOn::Sync);
+        self.trace.note(&inode.to_be_bytes());
+        let failed = self.check(FaultOn::Sync, false);
+        if self.alive().is_err() {
+            return failed;
+        }
         match &mut self.inodes[inode] {
             Inode::Dir { durable, pending, .. } => {
                 let pending = std::mem::take(pending);
@@ -274,7 +370,16 @@ impl State {
     }
 
     fn change(&mut self, inode: usize, mut change: Change) -> io::Result<()> {
-        let failed = self.check(FaultOn::Write);
+        self.trace.note(&inode.to_be_bytes());
+        match &change {
+            Change::Write { position, bytes } => {
+                self.trace.note(&position.to_be_bytes());
+                self.trace.note(bytes);
+            }
+            Change::SetLen(size) => self.trace.note(&size.to_be_bytes()),
+        }
+        let needs_room = matches!(change, Change::Write { .. });
+        let failed = self.check(FaultOn::Write, needs_room);
         if failed.is_err() {
             match &mut change {
                 Change::Write { bytes, .. } => bytes.truncate(bytes.len() / 2),
@@ -381,7 +486,12 @@ impl SimFiles {
     }
 
     pub(super) fn free_bytes(&self) -> u64 {
-        self.state().free_bytes
+        let mut state = self.state();
+        if state.is_full {
+            state.faults_hit += 1;
+            return 0;
+        }
+        state.free_bytes
     }
 
     pub(super) fn exists(&self, path: &Path) -> bool {

@@ -9,6 +9,7 @@ mod clock;
 mod files;
 mod files_sim;
 mod net;
+mod net_sim;
 mod random;
 mod tasks;
 
@@ -16,6 +17,7 @@ pub use clock::{Clock, Instant};
 pub use files::{DirEntry, File, FileLock, FileSlice, Files, OpenMode};
 pub use files_sim::{FaultOn, SimCounts, SimFiles};
 pub use net::{Bound, Listener, Net, Stream};
+pub use net_sim::SimNet;
 pub use random::Random;
 pub use tasks::Tasks;
 

@@ -1,7 +1,8 @@
 //! The network door: a listener in two steps (bind, then listen) and a byte stream.
+//! The simulated side is in `net_sim.rs`.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,18 +14,29 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::FileSlice;
+use super::net_sim::{SimBound, SimListener, SimNet};
 
-/// How sockets are made. The simulated side hands out in-memory streams ([`Stream::pair`]).
-#[derive(Clone, Default)]
-pub struct Net {
-    /// Accept queue of each listener (`socket.listen.backlog.size`).
-    pub backlog: u32,
+/// How sockets are made.
+#[derive(Clone)]
+pub enum Net {
+    Real {
+        /// Accept queue of each listener (`socket.listen.backlog.size`).
+        backlog: u32,
+    },
+    /// In-memory streams ([`Stream::pair`]) between the nodes and clients that share it.
+    Sim(SimNet),
+}
+
+impl Default for Net {
+    fn default() -> Self {
+        Self::Real { backlog: 0 }
+    }
 }
 
 /// An address that is taken but does not accept yet: the port is known, clients are refused.
-pub struct Bound {
-    socket: Socket,
-    backlog: u32,
+pub enum Bound {
+    Real { socket: Socket, backlog: u32 },
+    Sim(SimBound),
 }
 
 impl Net {
@@ -33,11 +45,15 @@ impl Net {
     /// # Errors
     /// What the system says, `AddrInUse` above all.
     pub fn bind(&self, address: SocketAddr) -> io::Result<Bound> {
+        let backlog = match self {
+            Self::Real { backlog } => *backlog,
+            Self::Sim(sim) => return sim.bind(address).map(Bound::Sim),
+        };
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
         socket.set_nonblocking(true)?;
-        Ok(Bound { socket, backlog: self.backlog })
+        Ok(Bound::Real { socket, backlog })
     }
 
     /// Connects to the first address of `host:port` that answers.
@@ -45,9 +61,31 @@ impl Net {
     /// # Errors
     /// What the system says of the last address tried.
     pub async fn connect(&self, address: &str) -> io::Result<Stream> {
+        if let Self::Sim(sim) = self {
+            return sim.connect(address);
+        }
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         Ok(Stream::Tcp(stream))
+    }
+
+    /// The addresses of `host`, with `port`.
+    ///
+    /// # Errors
+    /// What the system's resolver says.
+    pub fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        match self {
+            Self::Real { .. } => (host, port).to_socket_addrs().map(Iterator::collect),
+            Self::Sim(_) => Ok(vec![SimNet::address(host, port)]),
+        }
+    }
+
+    /// The machine's own name.
+    pub fn host_name(&self) -> String {
+        match self {
+            Self::Real { .. } => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            Self::Sim(_) => "simulated".to_owned(),
+        }
     }
 }
 
@@ -55,7 +93,11 @@ impl Bound {
     /// # Errors
     /// What the system says.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("not an IP address"))
+        let socket = match self {
+            Self::Real { socket, .. } => socket,
+            Self::Sim(bound) => return Ok(bound.address()),
+        };
+        socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("not an IP address"))
     }
 
     /// Opens the port; from here on a client that connects is served.
@@ -63,13 +105,21 @@ impl Bound {
     /// # Errors
     /// What the system says: `AddrInUse` when another listener was faster.
     pub fn listen(self) -> io::Result<Listener> {
-        self.socket.listen(self.backlog.min(i32::MAX as u32) as i32)?;
-        TcpListener::from_std(self.socket.into()).map(Listener)
+        match self {
+            Self::Real { socket, backlog } => {
+                socket.listen(backlog.min(i32::MAX as u32) as i32)?;
+                TcpListener::from_std(socket.into()).map(Listener::Tcp)
+            }
+            Self::Sim(bound) => Ok(Listener::Sim(bound.listen())),
+        }
     }
 }
 
 /// An open port.
-pub struct Listener(TcpListener);
+pub enum Listener {
+    Tcp(TcpListener),
+    Sim(SimListener),
+}
 
 impl Listener {
     /// The next connection, with `TCP_NODELAY` set, and the peer's address.
@@ -77,7 +127,11 @@ impl Listener {
     /// # Errors
     /// What the system says; `EMFILE` and the like pass, so the caller waits and goes on.
     pub async fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
-        let (stream, peer) = self.0.accept().await?;
+        let listener = match self {
+            Self::Tcp(listener) => listener,
+            Self::Sim(listener) => return listener.accept().await,
+        };
+        let (stream, peer) = listener.accept().await?;
         stream.set_nodelay(true)?;
         Ok((Stream::Tcp(stream), peer))
     }
@@ -85,7 +139,10 @@ impl Listener {
     /// # Errors
     /// What the system says.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        match self {
+            Self::Tcp(listener) => listener.local_addr(),
+            Self::Sim(listener) => Ok(listener.address()),
+        }
     }
 }
 

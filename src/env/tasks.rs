@@ -1,12 +1,20 @@
-//! Tasks and threads: two runtimes, data and control, and counted spawning.
+//! Tasks and threads: two runtimes, data and control, and counted spawning; and the end of the
+//! process they run in. Simulated, everything is a task of one runtime and the process only
+//! counts as ended.
 
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use super::random::Random;
+
+const BLOCKING_DELAY_US_MAX: u64 = 3_000;
 
 /// Where tasks run. `data` serves clients; `control` runs the quorum, the controller and the
 /// broker's heartbeats, so that a slow disk may delay clients but never leadership.
@@ -14,25 +22,79 @@ use tokio::task::JoinHandle;
 pub struct Tasks {
     data: Handle,
     control: Handle,
-    running: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
+    process: Process,
 }
 
-struct Counted(Arc<AtomicUsize>);
+#[derive(Default)]
+struct Counts {
+    running: AtomicUsize,
+    panicked: AtomicUsize,
+}
+
+#[derive(Clone)]
+enum Process {
+    Real,
+    Simulated(Arc<watch::Sender<bool>>, Random),
+}
+
+struct Counted(Arc<Counts>);
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+        if std::thread::panicking() {
+            self.0.panicked.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Tasks {
     pub fn new(data: Handle, control: Handle) -> Self {
-        Self { data, control, running: Arc::default() }
+        Self { data, control, counts: Arc::default(), process: Process::Real }
     }
 
     /// Both kinds on the runtime this is called in: for tests and tools.
     pub fn current() -> Self {
         Self::new(Handle::current(), Handle::current())
+    }
+
+    /// As [`Tasks::current`], without threads: what would block runs in a task's turn.
+    /// It begins up to [`BLOCKING_DELAY_US_MAX`] later, as on a pool that is busy.
+    pub fn simulated(random: Random) -> Self {
+        let process = Process::Simulated(Arc::new(watch::Sender::new(false)), random);
+        Self { process, ..Self::current() }
+    }
+
+    /// False where time is virtual: it would run away while a thread works.
+    pub fn has_threads(&self) -> bool {
+        matches!(self.process, Process::Real)
+    }
+
+    /// Ends the process at once, as `kill -9` would. Simulated, it returns, and only the test
+    /// knows that nothing of what follows ever happened.
+    pub fn end_process(&self) {
+        match &self.process {
+            Process::Real => std::process::abort(),
+            Process::Simulated(ended, _) => _ = ended.send_replace(true),
+        }
+    }
+
+    /// Whether the simulated process has ended.
+    pub fn has_ended(&self) -> bool {
+        match &self.process {
+            Process::Real => false,
+            Process::Simulated(ended, _) => *ended.borrow(),
+        }
+    }
+
+    /// Resolves when the simulated process has ended.
+    pub async fn process_ended(&self) {
+        match &self.process {
+            Process::Real => std::future::pending().await,
+            // The sender lives in `self`, so waiting cannot fail.
+            Process::Simulated(ended, _) => _ = ended.subscribe().wait_for(|ended| *ended).await,
+        }
     }
 
     pub fn spawn_data<F>(&self, work: F) -> JoinHandle<F::Output>
@@ -53,8 +115,8 @@ impl Tasks {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        let counted = Counted(self.running.clone());
+        self.counts.running.fetch_add(1, Ordering::Relaxed);
+        let counted = Counted(self.counts.clone());
         runtime.spawn(async move {
             let _counted = counted;
             work.await
@@ -66,7 +128,16 @@ impl Tasks {
         &self,
         work: impl FnOnce() -> R + Send + 'static,
     ) -> JoinHandle<R> {
-        self.data.spawn_blocking(work)
+        match &self.process {
+            Process::Real => self.data.spawn_blocking(work),
+            Process::Simulated(_, random) => {
+                let delay_us = random.below(BLOCKING_DELAY_US_MAX);
+                self.spawn_data(async move {
+                    tokio::time::sleep(Duration::from_micros(delay_us)).await;
+                    work()
+                })
+            }
+        }
     }
 
     /// A named thread of its own for a single writer (quorum log, flusher).
@@ -78,8 +149,13 @@ impl Tasks {
         builder.spawn(work).map(|_| ())
     }
 
-    /// Tasks spawned here that have not ended.
+    /// Tasks spawned here that have not ended; work on threads is not counted.
     pub fn running(&self) -> usize {
-        self.running.load(Ordering::Relaxed)
+        self.counts.running.load(Ordering::Relaxed)
+    }
+
+    /// Tasks spawned here that ended in a panic.
+    pub fn panicked(&self) -> usize {
+        self.counts.panicked.load(Ordering::Relaxed)
     }
 }

@@ -1,7 +1,7 @@
 //! The node's ports: taken first, so that they are known and registered, opened last.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use super::error::NodeError;
@@ -43,7 +43,7 @@ pub fn bind(host: &str, port: u16, env: &Env) -> Result<(Vec<Bound>, SocketAddr)
     let shown = format!("{}:{port}", if host.is_empty() { "0.0.0.0" } else { host });
     let wrong = |source| NodeError::Bind { address: shown.clone(), source };
     let (mut taken, mut first, mut failed) = (Vec::new(), None::<SocketAddr>, None);
-    for mut address in resolve(host, port)? {
+    for mut address in resolve(host, port, env)? {
         address.set_port(first.map_or(port, |first| first.port()));
         match env.net.bind(address) {
             Ok(bound) => {
@@ -62,22 +62,21 @@ pub fn bind(host: &str, port: u16, env: &Env) -> Result<(Vec<Bound>, SocketAddr)
 }
 
 /// IPv4 first: that is what clients of a name without an IPv6 stack reach.
-fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, NodeError> {
+fn resolve(host: &str, port: u16, env: &Env) -> Result<Vec<SocketAddr>, NodeError> {
     if host.is_empty() {
         return Ok(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))]);
     }
-    let resolved = (host, port).to_socket_addrs();
-    let resolved = resolved
+    let resolved = env.net.resolve(host, port);
+    let mut addresses = resolved
         .map_err(|source| NodeError::Resolve { address: format!("{host}:{port}"), source })?;
-    let mut addresses: Vec<SocketAddr> = resolved.collect();
     addresses.sort_by_key(SocketAddr::is_ipv6);
     addresses.dedup();
     Ok(addresses)
 }
 
 /// What clients are told of the listeners, by name.
-pub fn advertised(config: &BrokerConfig, taken: &[Taken]) -> Vec<Endpoint> {
-    let own_host = own_host();
+pub fn advertised(config: &BrokerConfig, taken: &[Taken], env: &Env) -> Vec<Endpoint> {
+    let own_host = own_host(env);
     let endpoints = taken.iter().filter(|listener| !listener.info.is_controller);
     let endpoints = endpoints.filter_map(|listener| {
         let port = listener.address.port();
@@ -93,10 +92,10 @@ pub fn advertised(config: &BrokerConfig, taken: &[Taken]) -> Vec<Endpoint> {
 }
 
 /// The machine's name, if the machine itself can resolve it.
-fn own_host() -> String {
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    match (name.as_str(), 0).to_socket_addrs() {
-        Ok(addresses) if !addresses.as_slice().is_empty() => name,
+fn own_host(env: &Env) -> String {
+    let name = env.net.host_name();
+    match env.net.resolve(&name, 0) {
+        Ok(addresses) if !addresses.is_empty() => name,
         _ => "localhost".to_owned(),
     }
 }

@@ -6,6 +6,8 @@ mod gauges;
 mod listeners;
 mod quorum;
 mod settings;
+#[cfg(test)]
+mod sim;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,7 +67,7 @@ impl Node {
         };
         let (dirs, metadata_dir) = open_dirs(&config, &env)?;
         let cluster_id: Arc<str> = dirs[0].cluster_id().into();
-        let endpoints = listeners::advertised(&config, &taken);
+        let endpoints = listeners::advertised(&config, &taken, &env);
         let ids = dirs.iter().map(LogDir::directory_id).collect();
         let mut registration =
             quorum::registration(&config, endpoints.clone(), ids, env.random.uuid());
@@ -204,15 +206,16 @@ fn open_replicas(
     dirs: Vec<LogDir>,
     last_epoch: Option<i64>,
 ) -> Result<Arc<Replicas>, NodeError> {
+    let tasks = env.tasks.clone();
     let settings = ReplicasConfig {
         node: BrokerId(config.node.node_id),
         topic_defaults: config.topic_defaults.clone(),
         fetch_bytes_max: config.network.fetch_max_bytes,
         session_slots: session_slots(config),
-        on_dir_failed: Box::new(|dir, was_last| {
+        on_dir_failed: Box::new(move |dir, was_last| {
             if was_last {
                 tracing::error!(dir = %dir.display(), "the last log directory failed, stopping");
-                std::process::abort();
+                tasks.end_process();
             }
         }),
     };
@@ -333,7 +336,7 @@ fn open(
         warn_limits: WarnLimits::default(),
         stop: stop.clone(),
     });
-    let limits = settings::connections(config);
+    let limits = settings::connections(config, &broker.env.net);
     let dispatch = Arc::new(Dispatch::new(broker.clone()));
     for listener in taken {
         for bound in listener.bound {

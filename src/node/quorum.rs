@@ -44,14 +44,15 @@ pub async fn start(
     let publisher = Arc::new(Publisher::new());
     let records = bootstrap(registration, config.topic_defaults.min_insync_replicas);
     let fresh_end = records.len() as Offset;
+    let tasks = env.tasks.clone();
     let quorum = QuorumConfig {
         dir,
         node_id: registration.id,
         directory_id: registration.log_dirs.first().copied().unwrap_or_default(),
         address: address(config),
         first: vec![batch_of(&records, env.clock.wall_ms())],
-        writes: Writes::OnThread,
-        on_fatal: Arc::new(|error: &QuorumError| end_process(error)),
+        writes: if env.tasks.has_threads() { Writes::OnThread } else { Writes::Inline },
+        on_fatal: Arc::new(move |error: &QuorumError| end_process(error, &tasks)),
     };
     let quorum = Quorum::open(quorum, env.clone(), publisher.clone()).await?;
     if let Some(error) = publisher.failure().borrow().clone() {

@@ -1,12 +1,13 @@
 //! What the rooms are made with, from the configuration.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::BrokerId;
 use crate::config::{BrokerConfig, Values};
+use crate::env::Net;
 use crate::metadata::{ConfigResource, Delta, Image};
 use crate::net::{ConnectionLimits, Limits};
 
@@ -21,11 +22,11 @@ pub fn connection(config: &BrokerConfig) -> Limits {
     }
 }
 
-pub fn connections(config: &BrokerConfig) -> Arc<ConnectionLimits> {
+pub fn connections(config: &BrokerConfig, net: &Net) -> Arc<ConnectionLimits> {
     let network = &config.network;
     let overrides = network.connection_overrides().unwrap_or_default();
     let resolved = overrides.into_iter().flat_map(|(host, max)| {
-        let addresses = (host.as_str(), 0).to_socket_addrs().into_iter().flatten();
+        let addresses = net.resolve(&host, 0).into_iter().flatten();
         addresses.map(move |address| (address.ip(), max.max(0) as usize)).collect::<Vec<_>>()
     });
     let overrides: HashMap<IpAddr, usize> = resolved.collect();

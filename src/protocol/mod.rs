@@ -13,6 +13,8 @@ mod codec;
 mod codec_tests;
 mod dsl;
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 pub mod guard;
 #[cfg(test)]
 mod guard_tests;

@@ -117,6 +117,35 @@ fn what_only_the_page_cache_had_is_made_durable_before_it_is_believed() {
     }
 }
 
+/// The last write of a clean stop is not waited for: what stands behind it may not call it
+/// durable, or a power loss that tears it leaves a log that nobody opens again.
+#[test]
+fn a_power_loss_right_after_a_clean_restart_leaves_a_log_that_opens() {
+    for seed in 0..128 {
+        let disk = disk();
+        on_virtual_time(async {
+            let (quorum, _) = open(&disk, config(Path::new(DIR))).await;
+            append_all(&quorum, &numbered(0..1)).await;
+            quorum.shutdown().await.expect("closed");
+        });
+        disk.kill();
+        on_virtual_time(async {
+            let config = QuorumConfig { on_fatal: Arc::new(|_| {}), ..config(Path::new(DIR)) };
+            let (quorum, _) = open(&disk, config).await;
+            disk.lose_power(1); // between the write and its fsync
+            let mut leadership = quorum.leadership();
+            let (epoch, end) = (leadership.borrow().epoch, quorum.end_offset());
+            quorum.append(epoch, end, batch(&numbered(1..2))).expect("taken in");
+            leadership.wait_for(|now| !now.leads).await.expect("told");
+        });
+        disk.crash(seed);
+        on_virtual_time(async {
+            let (_, book) = open(&disk, config(Path::new(DIR))).await;
+            assert!(book.values().starts_with(&with_first(&numbered(0..1))), "seed {seed}");
+        });
+    }
+}
+
 #[test]
 fn a_full_disk_delays_and_loses_nothing() {
     let disk = disk();

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::env::Tasks;
+
 /// Why the quorum does not start, or stopped. Each ends the node; the operator has to act.
 #[derive(Debug, thiserror::Error)]
 pub enum QuorumError {
@@ -31,7 +33,7 @@ impl QuorumError {
 
 /// Stops the process by name. After a failed fsync nothing that is in memory can be trusted to be
 /// on the disk; the next start rewrites the log's tail before it believes it.
-pub fn end_process(error: &QuorumError) {
+pub fn end_process(error: &QuorumError, tasks: &Tasks) {
     tracing::error!(%error, "metadata quorum failed, stopping");
-    std::process::abort()
+    tasks.end_process();
 }

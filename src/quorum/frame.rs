@@ -67,6 +67,14 @@ mod kind {
 }
 
 impl Frame {
+    /// How much of the file it calls durable.
+    pub fn durable_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Head { durable_bytes, .. } | Self::Mark { durable_bytes } => Some(*durable_bytes),
+            _ => None,
+        }
+    }
+
     /// Appends the frame to `out`.
     pub fn put(&self, out: &mut Vec<u8>) {
         let at = out.len();

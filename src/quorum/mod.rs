@@ -10,6 +10,8 @@ mod batches;
 mod checkpoint;
 mod error;
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 mod gate;
 mod log_store;
 mod network;

@@ -89,9 +89,10 @@ impl Quorum {
 
         let path = dir.join(wal::FILE_NAME);
         let on_fatal = only_once(config.on_fatal);
-        let (full, end) = (Full::new(config.writes), opened.whole_bytes);
+        let full = Full::new(config.writes);
+        let known = (opened.whole_bytes, opened.durable_bytes);
         let is_full = full.is_full.clone();
-        let file = LogFile::open(files, path.clone(), lock, end, full, on_fatal.clone());
+        let file = LogFile::open(files, path.clone(), lock, known, full, on_fatal.clone());
         let file = file.map_err(QuorumError::io(&path))?;
         let writer =
             Writer::start(file, config.writes, &env.tasks).map_err(QuorumError::io(&path))?;

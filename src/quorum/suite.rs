@@ -31,9 +31,9 @@ impl StoreBuilder<Types, LogStore, StateStore, TempDir> for OnDisk {
         let content = Content::default().to_file(member);
         Files::Real.write_atomic(&path, &content).expect("an empty log");
         let lock = Files::Real.lock(&dir.path().join(".lock")).expect("the lock");
-        let whole_bytes = content.len() as u64;
+        let known = (content.len() as u64, content.len() as u64);
         let full = Full::new(Writes::Inline);
-        let file = LogFile::open(Files::Real, path, lock, whole_bytes, full, fail_the_test());
+        let file = LogFile::open(Files::Real, path, lock, known, full, fail_the_test());
         let file = file.expect("the log");
         let tasks = simulated_env(1).tasks;
         let writer = Writer::start(file, Writes::Inline, &tasks).expect("a writer");

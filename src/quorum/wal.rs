@@ -132,6 +132,8 @@ pub(super) struct Opened {
     pub content: Content,
     /// Where the next write goes.
     pub whole_bytes: u64,
+    /// Up to where the file is known to be on the disk.
+    pub durable_bytes: u64,
 }
 
 /// Reads the log in `dir`, or makes one that has `member` as its only voter and leader and holds
@@ -163,10 +165,12 @@ pub(super) fn open(
     })?;
     check_owner(&path, &scanned, member)?;
     let (whole_bytes, is_whole) = (scanned.whole_bytes, scanned.whole_bytes == file.len());
+    // The end of a file that was closed in order was not waited for.
+    let durable_bytes = scanned.frames.iter().rev().find_map(Frame::durable_bytes).unwrap_or(0);
     let (content, closed) = Content::replay(scanned.frames);
     check_order(&path, &content)?;
     if closed && is_whole {
-        return Ok(Opened { content, whole_bytes: whole_bytes as u64 });
+        return Ok(Opened { content, whole_bytes: whole_bytes as u64, durable_bytes });
     }
     tracing::info!(torn_bytes = file.len() - whole_bytes, "metadata log was not closed in order");
     rewritten(files, &path, member, content)
@@ -194,7 +198,8 @@ fn rewritten(
 ) -> Result<Opened, QuorumError> {
     let file = content.to_file(member);
     files.write_atomic(path, &file).map_err(QuorumError::io(path))?;
-    Ok(Opened { content, whole_bytes: file.len() as u64 })
+    let whole_bytes = file.len() as u64;
+    Ok(Opened { content, whole_bytes, durable_bytes: whole_bytes })
 }
 
 fn check_owner(path: &Path, scanned: &Scanned, member: MemberId) -> Result<(), QuorumError> {

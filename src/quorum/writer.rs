@@ -65,17 +65,18 @@ enum FileState {
 }
 
 impl LogFile {
-    /// Opens a file whose first `whole_bytes` bytes are durable and the rest of which is void.
+    /// Opens a file of which so many bytes are whole, and so many of these durable; the rest is
+    /// void.
     pub fn open(
         files: Files,
         path: PathBuf,
         lock: FileLock,
-        whole_bytes: u64,
+        (whole_bytes, durable_bytes): (u64, u64),
         full: Full,
         on_fatal: OnFatal,
     ) -> io::Result<Self> {
         let file = files.open(&path, OpenMode::ReadWrite)?;
-        let (end, durable) = (whole_bytes, whole_bytes);
+        let (end, durable) = (whole_bytes, durable_bytes);
         let (state, lock) = (FileState::Open, Some(lock));
         Ok(Self { files, path, file, end, durable, state, on_fatal, full, lock })
     }

@@ -1,6 +1,6 @@
 //! Following the image: topics come and go, leaders change, configs reach running partitions.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ impl Replicas {
                 self.drop_topic(&topic);
             }
         }
-        let mut changed: HashMap<TopicId, Vec<Slot>> = HashMap::new();
+        let mut changed: BTreeMap<TopicId, Vec<Slot>> = BTreeMap::new();
         for change in delta.partitions() {
             let topic = match topics.by_id.get(&change.topic.id) {
                 Some(topic) => topic.clone(),

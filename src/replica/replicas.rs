@@ -1,6 +1,6 @@
 //! All replicas of this node, and what they share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -82,7 +82,7 @@ impl Drop for Counted {
 }
 
 /// Logs found on disk that no topic of the image has claimed yet.
-pub(super) type Unclaimed = HashMap<TopicPartition, Found>;
+pub(super) type Unclaimed = BTreeMap<TopicPartition, Found>;
 
 pub(super) struct Found {
     pub dir: usize,
@@ -275,8 +275,7 @@ impl Replicas {
         let flusher = match dir.flusher.get() {
             Some(flusher) => flusher,
             None => {
-                let flusher =
-                    Flusher::start(&self.env.tasks, self.env.files.clone(), self.on_failure());
+                let flusher = Flusher::start(&self.env, self.on_failure());
                 match flusher {
                     Ok(flusher) => dir.flusher.get_or_init(|| flusher),
                     // Without a thread nothing is ever acknowledged: as bad as a broken disk.

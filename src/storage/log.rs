@@ -3,6 +3,7 @@
 //! Invariant: offsets are dense at the end: a batch gets the end offset and moves it by its count;
 //! state changes after the write, and only if it succeeded.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -411,6 +412,8 @@ impl Log {
         plan.files.extend(snapshots.filter(|path| self.shared.files.exists(path)));
         if std::mem::take(&mut self.metadata_unsynced) {
             plan.files.push(self.place.file(PARTITION_METADATA));
+            // The log's own name too: whoever made it may not have come to that yet.
+            plan.dirs.extend(self.place.dir().parent().map(Path::to_path_buf));
         }
         if std::mem::take(&mut self.dir_unsynced) {
             plan.dirs.push(self.place.dir());

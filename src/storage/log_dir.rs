@@ -264,6 +264,7 @@ impl LogDir {
         config: Arc<ArcSwap<LogConfig>>,
         now_ms: i64,
     ) -> Result<Log, DiskError> {
+        self.forget_checkpoints_of(partition)?;
         let dir = self.path.join(partition.to_string());
         self.shared.files.create_dir_all(&dir).at("create", &dir)?;
         let metadata = dir.join(PARTITION_METADATA);
@@ -281,6 +282,28 @@ impl LogDir {
             now_ms,
         };
         opening.open()
+    }
+
+    /// A deleted log of the same name may still stand in the checkpoints; its word may not pass
+    /// for one on the log that is made now.
+    fn forget_checkpoints_of(&self, partition: &TopicPartition) -> Result<(), DiskError> {
+        let row = format!("\n{} {} ", partition.topic, partition.partition);
+        let without = |(name, content): (&&'static str, &Vec<u8>)| {
+            if !String::from_utf8_lossy(content).contains(&row) {
+                return None;
+            }
+            let mut offsets = checkpoint::decode_offsets(content).ok()?;
+            offsets.remove(partition)?;
+            Some((*name, checkpoint::encode_offsets(&offsets)))
+        };
+        let contents: Vec<_> = self.written().iter().filter_map(without).collect();
+        let mut plan = FlushPlan::default();
+        for (name, content) in &contents {
+            self.plan_replacement(name, content, &mut plan)?;
+        }
+        plan.run(&self.shared.files)?;
+        self.written().extend(contents);
+        Ok(())
     }
 
     /// Gives a log that had none (or whose file a crash emptied) its topic id.

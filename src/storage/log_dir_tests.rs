@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::testing::{
     Disk, EPOCH, NOW, append, batch, by_producer, contents, fill, partition, row, small, topic_id,
 };
-use super::{Identity, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError};
+use super::{Identity, Loading, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError};
 use crate::common::{BrokerId, TopicPartition};
 use crate::env::Random;
 
@@ -277,6 +277,39 @@ fn a_crash_during_creation_is_found_as_a_log_without_an_id() {
     assert_eq!(loaded.logs[0].topic_id, None);
     dir.set_topic_id(&mut loaded.logs[0].log, topic_id()).unwrap();
     assert_eq!(disk.load(&dir, None).logs[0].topic_id, Some(topic_id()));
+}
+
+/// Whoever makes a log syncs the directory that holds it later and elsewhere.
+#[test]
+fn the_first_flush_of_a_log_makes_its_name_durable() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let mut log = dir.create_log(&partition(), topic_id(), disk.config.clone(), NOW).unwrap();
+    fill(&mut log, 3);
+    log.flush().unwrap();
+    drop((dir, log));
+    disk.sim.crash(0);
+    let (_dir, log) = disk.reopen(None);
+    assert_eq!(log.end_offset(), 3);
+}
+
+#[test]
+fn a_log_does_not_inherit_the_checkpoints_of_a_deleted_one_of_its_name() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let mut old = disk.create(&dir);
+    fill(&mut old, 30);
+    old.flush().unwrap();
+    old.advance_start(20).unwrap();
+    dir.write_checkpoints(&[row(&old)]).unwrap();
+    dir.delete_log(&partition(), &old).unwrap();
+    let mut new = disk.create(&dir);
+    fill(&mut new, 2);
+    new.flush().unwrap();
+    drop((dir, old, new));
+    disk.sim.crash(0);
+    let (_dir, log) = disk.reopen(None);
+    assert_eq!((log.start_offset(), log.end_offset()), (0, 2));
 }
 
 #[test]

@@ -11,6 +11,8 @@ mod clean;
 mod error;
 mod fd_cache;
 mod flush;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzz;
 mod index;
 mod leader_epochs;
 mod leftovers;

@@ -37,7 +37,7 @@ macro_rules! messages_of {
         }
 
         /// Decodes a request of `key` and drops it.
-        #[cfg(test)]
+        #[cfg(any(test, feature = "fuzzing"))]
         pub(crate) fn decode_any(
             key: ApiKey,
             body: &mut Bytes,

@@ -1,0 +1,97 @@
+//! Suites that need no broker: the fuzz targets and the long simulation, both built from the sources.
+
+use crate::places::Places;
+use crate::verdict::Test;
+use std::process::Command;
+
+/// Coverage for libFuzzer; stable flags, no sanitizer.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0";
+/// With a target no flag reaches build scripts.
+const MACHINE: &str = "x86_64-unknown-linux-gnu";
+const SECONDS_EACH: u64 = 60;
+/// Of all targets together in the long run.
+const EXECUTIONS: u64 = 1_000_000_000;
+const SEEDS: &str = "1000..101000";
+
+/// A minute for each target.
+pub fn fuzz(places: &Places) -> Result<Vec<Test>, String> {
+    each_target(places, &format!("-max_total_time={SECONDS_EACH}"))
+}
+
+/// The same share of all executions for each target.
+pub fn fuzz_long(places: &Places) -> Result<Vec<Test>, String> {
+    let share = EXECUTIONS.div_ceil(ottla::fuzz::TARGETS.len() as u64);
+    each_target(places, &format!("-runs={share}"))
+}
+
+fn each_target(places: &Places, limit: &str) -> Result<Vec<Test>, String> {
+    let home = places.home.join("fuzz");
+    let built = Command::new("cargo")
+        .args(["build", "--release", "--quiet", "--target", MACHINE, "--target-dir"])
+        .arg(places.cache.join("fuzz"))
+        .env("RUSTFLAGS", COVERAGE)
+        .current_dir(&home)
+        .status();
+    if !built.map_err(|e| format!("cargo: {e}"))?.success() {
+        return Err("the fuzz targets cannot be built".to_owned());
+    }
+    let binary = places.cache.join("fuzz").join(MACHINE).join("release/ottla-fuzz");
+    let mut executed = 0;
+    let mut tests = Vec::new();
+    for (name, _) in ottla::fuzz::TARGETS {
+        // What was reached once is where the next run begins.
+        let corpus = places.cache.join("fuzz-corpus").join(name);
+        let found = places.room(&format!("fuzz-{name}"))?;
+        std::fs::create_dir_all(&corpus).map_err(|e| format!("{corpus:?}: {e}"))?;
+        let output = Command::new(&binary)
+            .args([
+                limit,
+                "-max_len=4096",
+                "-timeout=10",
+                "-rss_limit_mb=2048",
+                "-print_final_stats=1",
+            ])
+            .arg(format!("-artifact_prefix={}/", found.display()))
+            .arg(&corpus)
+            .env("OTTLA_FUZZ_TARGET", name)
+            .output()
+            .map_err(|e| format!("{binary:?}: {e}"))?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        let stat = "stat::number_of_executed_units:";
+        let count = told.lines().find_map(|line| line.strip_prefix(stat)?.trim().parse().ok());
+        let count: u64 = count.unwrap_or(0);
+        executed += count;
+        println!("fuzz {name}: {count} executions");
+        let outcome = match output.status.success() && count > 0 {
+            true => Ok(()),
+            false => Err(format!(
+                "broken; keep the input of {} in fuzz/findings/{name}",
+                found.display()
+            )),
+        };
+        tests.push(Test::of(format!("fuzz {name}"), outcome));
+    }
+    println!("fuzz: {executed} executions of {} targets", tests.len());
+    Ok(tests)
+}
+
+/// The broker in one thread on a simulated disk, many seeds more than `cargo test` runs.
+pub fn simulation(places: &Places) -> Result<Vec<Test>, String> {
+    let output = Command::new("cargo")
+        .args(["test", "--release", "--quiet", "-p", "ottla", "--lib", "simulation_of_many"])
+        .args(["--", "--ignored", "--nocapture"])
+        .env("OTTLA_SIM_SEEDS", SEEDS)
+        .current_dir(places.home.join(".."))
+        .output()
+        .map_err(|e| format!("cargo: {e}"))?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    let line = told.lines().find(|line| line.starts_with("simulation:"));
+    println!("{}", line.unwrap_or("simulation: not at its end"));
+    let outcome = match (output.status.success(), line) {
+        (true, Some(_)) => Ok(()),
+        _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    };
+    Ok(vec![Test::of(format!("simulation of seeds {SEEDS}"), outcome)])
+}

@@ -1,0 +1,60 @@
+//! Which seeds run when.
+
+use super::{Outcome, run};
+
+/// Runs `seeds`; a failure names its seed.
+fn run_all(seeds: std::ops::Range<u64>) -> Outcome {
+    let mut all = Outcome { trace: (0, 0), lives: 0, acknowledged: 0 };
+    for seed in seeds {
+        let ran = std::panic::catch_unwind(|| run(seed));
+        let outcome = ran.unwrap_or_else(|_| panic!("seed {seed} failed, see above"));
+        all.lives += outcome.lives;
+        all.acknowledged += outcome.acknowledged;
+    }
+    all
+}
+
+macro_rules! slices {
+    ($($name:ident: $seeds:expr;)+) => {$(
+        #[test]
+        fn $name() {
+            run_all($seeds);
+        }
+    )+};
+}
+
+// In slices, so that the test threads share them.
+slices! {
+    no_seed_of_0_to_124_breaks_a_promise: 0..125;
+    no_seed_of_125_to_249_breaks_a_promise: 125..250;
+    no_seed_of_250_to_374_breaks_a_promise: 250..375;
+    no_seed_of_375_to_499_breaks_a_promise: 375..500;
+    no_seed_of_500_to_624_breaks_a_promise: 500..625;
+    no_seed_of_625_to_749_breaks_a_promise: 625..750;
+    no_seed_of_750_to_874_breaks_a_promise: 750..875;
+    no_seed_of_875_to_999_breaks_a_promise: 875..1_000;
+}
+
+/// Answers, their times, and every call to the disk.
+#[test]
+fn a_seed_replays_byte_for_byte() {
+    for seed in 2_000..2_020 {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+}
+
+#[test]
+#[ignore = "for long runs: OTTLA_SIM_SEEDS=FIRST..END"]
+fn simulation_of_many() {
+    let wanted = std::env::var("OTTLA_SIM_SEEDS").unwrap_or("1000..11000".to_owned());
+    let numbers = wanted
+        .split_once("..")
+        .and_then(|(first, end)| Some(first.parse::<u64>().ok()?..end.parse::<u64>().ok()?));
+    let seeds = numbers.expect("OTTLA_SIM_SEEDS=FIRST..END");
+    let count = seeds.end - seeds.start;
+    let all = run_all(seeds.clone());
+    println!(
+        "simulation: {count} seeds from {}, {} lives, {} acknowledged batches",
+        seeds.start, all.lives, all.acknowledged
+    );
+}
