@@ -8,11 +8,13 @@
 //! replica lives; only [`Partition`] moves it.
 //! Locks: a machine's runtime before a partition; never two partitions; never an await under one.
 
+mod directories;
 mod error;
 mod fetch;
 mod flusher;
 mod housekeeping;
 mod journal;
+mod moves;
 mod offsets;
 mod partition;
 mod produce;
@@ -24,10 +26,12 @@ mod testing;
 mod topics;
 mod waiters;
 
+pub use directories::{DirDescription, LogDescription, OnlineDir};
 pub use error::{NotNow, Refusal, ReplicaError};
 pub use fetch::{Asked, FetchAnswer, FetchAsk, Isolation, PartFetched, PartRead};
 pub use housekeeping::Intervals;
 pub use journal::PartitionJournal;
+pub use moves::{Assign, Assignment};
 pub use offsets::{Found, Lookup};
 pub use partition::{Offsets, Partition};
 pub use produce::{AcksWait, Outcome, ProduceAsk, Produced, ToProduce};

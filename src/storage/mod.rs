@@ -10,7 +10,9 @@ mod checkpoint;
 mod error;
 mod fd_cache;
 mod flush;
+mod future;
 mod index;
+mod inspect;
 mod leader_epochs;
 mod leftovers;
 mod load;
@@ -40,6 +42,7 @@ mod testing;
 pub use error::{ClientFault, DiskError, OperatorFault, StorageError};
 pub use fd_cache::SegmentFile;
 pub use flush::{FlushPlan, run_all};
+pub use inspect::{Inspected, inspect};
 pub use leader_epochs::LeaderEpochs;
 pub use log::{Appended, Log, LogConfig};
 pub use log_dir::{
