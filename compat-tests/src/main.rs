@@ -4,6 +4,7 @@
 mod broker;
 mod differential;
 mod folder;
+mod from_kafka;
 mod hostile;
 mod options;
 mod places;

@@ -6,7 +6,7 @@ use crate::folder::Folder;
 use crate::folder::script::Script;
 use crate::places::Places;
 use crate::verdict::Test;
-use crate::{differential, hostile, restart, tables};
+use crate::{differential, from_kafka, hostile, restart, tables};
 use std::path::Path;
 use std::time::Duration;
 
@@ -56,6 +56,7 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
         own("probes", Body::Probes),
         own("hostile", Body::Own(hostile::run)),
         own("restart", Body::Own(restart::run)),
+        own("from-kafka", Body::Own(from_kafka::run)),
     ];
     let clients = places.home.join("clients");
     let entries = std::fs::read_dir(&clients).map_err(|e| format!("{clients:?}: {e}"))?;

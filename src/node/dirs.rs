@@ -9,8 +9,8 @@ use crate::common::BrokerId;
 use crate::config::BrokerConfig;
 use crate::controller::{AssignDirectories, Handle};
 use crate::env::Env;
-use crate::replica::{Assign, Replicas, ReplicasConfig};
 use crate::protocol::records::metadata::MetadataRecord;
+use crate::replica::{Assign, Replicas, ReplicasConfig};
 use crate::storage::{Identity, Inspected, LogDir, LogDirOptions, StorageError, inspect};
 use crate::telemetry::Metrics;
 
@@ -125,11 +125,11 @@ pub fn replicas(
 fn end_without(dir: &Path, was_last: bool, metadata: &Path) {
     if was_last {
         tracing::error!(dir = %dir.display(), "the last log directory failed, stopping");
-        std::process::exit(1);
+        std::process::abort();
     }
     if dir == metadata {
         tracing::error!(dir = %dir.display(), "the metadata log directory failed, stopping");
-        std::process::exit(1);
+        std::process::abort();
     }
 }
 

@@ -96,7 +96,8 @@ struct Reading {
 
 /// Reads the newest snapshot and the log behind it, up to the first batch that is not whole.
 fn read(files: &Files, dir: &Path, node: BrokerId) -> Result<Reading, String> {
-    let said = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
+    let said =
+        |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
     let list = files.list(dir).map_err(|error| said(dir, &error))?;
     let names: Vec<&str> = list.iter().map(|entry| entry.name.as_str()).collect();
     let mut reading = Reading::default();
@@ -178,9 +179,7 @@ impl Reading {
     fn take_record(&mut self, value: &[u8]) -> Result<(), String> {
         let short = || "a record is cut short".to_owned();
         let mut rest = value;
-        let mut number = || {
-            varint::read_u32(&mut rest).map_err(|error| error.to_string())
-        };
+        let mut number = || varint::read_u32(&mut rest).map_err(|error| error.to_string());
         let (_, id, _) = (number()?, number()?, number()?);
         match id {
             kind::BEGIN => self.open = Some(Vec::new()),
@@ -234,7 +233,10 @@ impl Reading {
         if let Some((resource, _)) =
             self.image.configured().find(|(resource, _)| resource.kind == ConfigKind::ClientMetrics)
         {
-            return Err(format!("it has client metrics `{}`, unknown to this version", resource.name));
+            return Err(format!(
+                "it has client metrics `{}`, unknown to this version",
+                resource.name
+            ));
         }
         let known = |name: &str| FEATURES.iter().find(|feature| feature.name == name);
         let mut left = Vec::new();
@@ -249,7 +251,10 @@ impl Reading {
             }
         }
         if !left.is_empty() {
-            tracing::warn!(features = left.join(","), "features of Kafka are not served and left out");
+            tracing::warn!(
+                features = left.join(","),
+                "features of Kafka are not served and left out"
+            );
         }
         let served = |record: &MetadataRecord| match record {
             MetadataRecord::FeatureLevel(record) => known(&record.name).is_some(),
@@ -285,6 +290,121 @@ fn check_voters(key: &[u8], value: &[u8], node: BrokerId) -> Result<(), String> 
         (count, _) => {
             let voters = count.saturating_sub(1);
             Err(format!("its quorum has {voters} controllers; a cluster cannot be taken over"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::SimFiles;
+    use crate::machine::Record;
+    use crate::protocol::batch::BatchBuilder;
+    use crate::protocol::records::metadata::{
+        FeatureLevelRecord, RegisterBrokerRecord, TopicRecord,
+    };
+
+    fn broker(id: i32) -> Vec<u8> {
+        let record = RegisterBrokerRecord { broker_id: id, ..Default::default() };
+        value(record.into())
+    }
+
+    fn topic(name: &str, id: u128) -> Vec<u8> {
+        let topic_id = uuid::Uuid::from_u128(id);
+        value(TopicRecord { name: name.into(), topic_id }.into())
+    }
+
+    fn feature(name: &str, feature_level: i16) -> Vec<u8> {
+        value(FeatureLevelRecord { name: name.into(), feature_level }.into())
+    }
+
+    fn value(record: MetadataRecord) -> Vec<u8> {
+        Record::encode(&record).value.unwrap_or_default().to_vec()
+    }
+
+    /// A record that only its type and the front of its body matter of.
+    fn other(kind: u8, body: &[u8]) -> Vec<u8> {
+        [&[1, kind, 0], body].concat()
+    }
+
+    fn control(kind: u8, body: &[u8]) -> Bytes {
+        let mut builder = BatchBuilder::new(0).control();
+        builder.push(0, Some(&[0, 0, 0, kind]), Some(body), &[]);
+        builder.build()
+    }
+
+    fn batch(base: Offset, values: &[Vec<u8>]) -> Bytes {
+        let mut builder = BatchBuilder::new(base);
+        values.iter().for_each(|value| builder.push(0, None, Some(value), &[]));
+        builder.build()
+    }
+
+    /// Names of the topics taken over from a log with this content, or why not.
+    fn take(log: &[u8]) -> Result<Vec<String>, String> {
+        let (files, dir) = (Files::Sim(SimFiles::default()), Path::new("/m"));
+        files.create_dir_all(dir).unwrap();
+        files.write(&dir.join("00000000000000000000.log"), log).unwrap();
+        let taken = read(&files, dir, BrokerId(1)).and_then(|it| it.into_records(BrokerId(1)));
+        let records = taken.map_err(|said| said.replace("`/m/00000000000000000000.log`: ", ""))?;
+        let name = |record: &MetadataRecord| match record {
+            MetadataRecord::Topic(topic) => Some(topic.name.to_string()),
+            _ => None,
+        };
+        Ok(records.iter().filter_map(name).collect())
+    }
+
+    /// The log's records; the topics taken over, or why not.
+    type Row<'a> = (Vec<Vec<u8>>, Result<&'a [&'a str], &'a str>);
+
+    #[test]
+    fn what_cannot_be_taken_over_is_named() {
+        let id = [7; 16];
+        #[rustfmt::skip] // columns
+        let table: Vec<Row<'_>> = vec![
+            (vec![broker(1), topic("t", 1)],                                    Ok(&["t"])),
+            (vec![broker(1), feature("group.version", 1), topic("t", 1)],       Ok(&["t"])),
+            (vec![broker(1), feature("metadata.version", 99)],                  Err("its metadata.version is 99, 7 to 33 can be served")),
+            (vec![topic("t", 1)],                                               Err("no broker 1 is registered in it: it is a controller's")),
+            (vec![broker(1), broker(2)],                                        Err("it is of a cluster with other brokers, 2 is one")),
+            (vec![broker(1), other(18, &id)],                                   Err("it has 1 ACLs, which this version does not know")),
+            (vec![broker(1), other(18, &id), other(19, &id)],                   Ok(&[])),
+            (vec![broker(1), other(11, b"\x02a\x01more")],                      Err("it has 1 SCRAM credentials, which this version does not know")),
+            (vec![broker(1), other(11, b"\x02a\x01more"), other(22, b"\x02a\x01")], Ok(&[])),
+            (vec![broker(1), other(14, b"q")],                                  Err("it has 1 client quotas, which this version does not know")),
+            (vec![broker(1), other(99, b"")],                                   Err("metadata record type 99 is not known")),
+            // Transactions of the metadata log.
+            (vec![broker(1), other(23, b""), topic("t", 1), other(24, b"")],    Ok(&["t"])),
+            (vec![broker(1), other(23, b""), topic("t", 1), other(25, b"")],    Ok(&[])),
+            (vec![broker(1), other(23, b""), topic("t", 1)],                    Ok(&[])),
+        ];
+        for (records, expected) in table {
+            let expected = expected.map(|names| names.iter().map(|it| (*it).to_owned()).collect());
+            assert_eq!(take(&batch(0, &records)), expected.map_err(str::to_owned), "{records:?}");
+        }
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut_and_a_hole_is_refused() {
+        let whole = batch(0, &[broker(1), topic("t", 1)]);
+        let torn = [&whole[..], &batch(2, &[topic("u", 2)])[..70]].concat();
+        assert_eq!(take(&torn), Ok(vec!["t".to_owned()]));
+        let hole = [&whole[..], &batch(3, &[topic("u", 2)])[..]].concat();
+        assert_eq!(take(&hole).unwrap_err(), "offset 2 is missing");
+    }
+
+    #[test]
+    fn only_a_quorum_of_this_node_alone_is_taken_over() {
+        let leader_change = |voters: &[u8]| control(2, &[&[0, 0, 0, 0, 0, 1], voters].concat());
+        let rest = batch(1, &[broker(1)]);
+        #[rustfmt::skip] // columns
+        let table: [(&[u8], Option<&str>); 3] = [
+            (&[2, 0, 0, 0, 1, 0],                None),
+            (&[2, 0, 0, 0, 9, 0],                Some("its only controller is node 9, this is node 1")),
+            (&[3, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0], Some("its quorum has 2 controllers; a cluster cannot be taken over")),
+        ];
+        for (voters, refused) in table {
+            let taken = take(&[&leader_change(voters)[..], &rest[..]].concat());
+            assert_eq!(taken.err().as_deref(), refused, "{voters:?}");
         }
     }
 }

@@ -47,9 +47,8 @@ pub async fn start(
     imported: Option<Vec<MetadataRecord>>,
 ) -> Result<MetadataSide, NodeError> {
     let publisher = Arc::new(Publisher::new());
-    let records = imported.unwrap_or_else(|| {
-        bootstrap(registration, config.topic_defaults.min_insync_replicas)
-    });
+    let records = imported
+        .unwrap_or_else(|| bootstrap(registration, config.topic_defaults.min_insync_replicas));
     let now_ms = env.clock.wall_ms();
     let fresh_end = records.len() as Offset;
     let quorum = QuorumConfig {

@@ -8,6 +8,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -94,32 +95,28 @@ impl Replicas {
     fn begin_move(&self, partition: &Partition, dir: usize) -> Result<(), ReplicaError> {
         let now_ms = self.env().clock.wall_ms();
         let logs = &self.dirs[dir].logs;
-        let outcome = partition.locked(|state, _| {
-            let start = state.log().map_err(|error| (None, error))?.start_offset();
-            let old = state.future.take_if(|future| future.dir != dir);
+        let mut old = None;
+        let made = partition.locked(|state, _| {
+            let start = state.log()?.start_offset();
+            old = state.future.take_if(|future| future.dir != dir);
             if partition.dir() == dir || state.future.is_some() {
-                return Ok((old, Ok(())));
+                return Ok(Ok(()));
             }
             if self.has_offline_dirs() {
                 // A copy of it may lie in one of them.
-                return Err((old, ReplicaError::Offline));
+                return Err(ReplicaError::Offline);
             }
             let (name, config) = (partition.name(), partition.log_config.clone());
             let made = logs.create_future(&name, partition.topic_id, config, start, now_ms);
-            let made = made.map(|log| {
-                self.dirs[dir].held.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            Ok(made.map(|log| {
+                self.dirs[dir].held.fetch_add(1, Ordering::Relaxed);
                 state.future = Some(FutureLog { dir, log, caught_up: false });
-            });
-            Ok((old, made))
+            }))
         });
-        let (old, result) = match outcome {
-            Ok((old, made)) => (old, made.map_err(|error| self.disk_said(dir, error))),
-            Err((old, error)) => (old, Err(error)),
-        };
         self.drop_future(partition, old);
         // A move that was taken back may have been told to the controller already.
         self.moves_due.notify_one();
-        result
+        made?.map_err(|error| self.disk_said(dir, error))
     }
 
     fn disk_said(&self, dir: usize, error: StorageError) -> ReplicaError {

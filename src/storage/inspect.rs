@@ -22,11 +22,7 @@ pub struct Inspected {
 ///
 /// # Errors
 /// [`super::OperatorFault`] when it is not `identity`'s; [`super::DiskError`].
-pub fn inspect(
-    files: &Files,
-    path: &Path,
-    identity: &Identity,
-) -> Result<Inspected, StorageError> {
+pub fn inspect(files: &Files, path: &Path, identity: &Identity) -> Result<Inspected, StorageError> {
     let mut found = Inspected::default();
     if !files.exists(path) {
         return Ok(found);

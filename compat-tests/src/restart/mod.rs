@@ -2,9 +2,9 @@
 //! Real clients make the load (`restart/*.py`), Kafka's own tools read what is left.
 
 mod history;
-mod state;
+pub mod state;
 mod sync_calls;
-mod tools;
+pub mod tools;
 
 use crate::broker::{Broker, Kind, Stop};
 use crate::folder::Folder;
