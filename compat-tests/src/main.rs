@@ -7,6 +7,7 @@ mod compaction;
 mod differential;
 mod faults;
 mod folder;
+mod from_kafka;
 mod hostile;
 mod options;
 mod places;

@@ -6,7 +6,9 @@ use crate::folder::Folder;
 use crate::folder::script::Script;
 use crate::places::Places;
 use crate::verdict::Test;
-use crate::{alone, compaction, differential, faults, hostile, restart, retention, tables};
+use crate::{
+    alone, compaction, differential, faults, from_kafka, hostile, restart, retention, tables,
+};
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,6 +65,7 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
         own("restart", Body::Own(restart::run)),
         own("compaction", Body::Own(compaction::run)),
         own("faults", Body::Own(faults::run)),
+        own("from-kafka", Body::Own(from_kafka::run)),
     ];
     let alone = |name: &str, set: Set, run: AloneRun| Suite { set, ..own(name, Body::Alone(run)) };
     suites.extend([

@@ -146,6 +146,8 @@ fn refusal_code(refusal: &Refusal) -> ErrorCode {
         Refusal::Lookup(_) => ErrorCode::UnsupportedVersion,
         Refusal::Twice(_) => ErrorCode::InvalidRequest,
         Refusal::Size(_) => ErrorCode::UnknownServerError,
+        Refusal::NameTooLong => ErrorCode::InvalidTopicException,
+        Refusal::UnknownDirectory(_) => ErrorCode::LogDirNotFound,
     }
 }
 
@@ -171,6 +173,14 @@ fn log_code(fault: &LogFault) -> ErrorCode {
         LogFault::StaleEpoch { .. } => ErrorCode::InvalidProducerEpoch,
         LogFault::InsideTransaction { .. } => ErrorCode::InvalidTxnState,
         LogFault::StaleCoordinator { .. } => ErrorCode::TransactionCoordinatorFenced,
+    }
+}
+
+/// AlterReplicaLogDirs says of a replica on another node that it is not available here.
+pub fn move_code(error: &ReplicaError) -> ErrorCode {
+    match replica_code(error) {
+        ErrorCode::NotLeaderOrFollower => ErrorCode::ReplicaNotAvailable,
+        code => code,
     }
 }
 

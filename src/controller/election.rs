@@ -129,7 +129,15 @@ impl Election<'_> {
     pub fn restarts(&self, broker: BrokerId) -> impl Iterator<Item = PartitionChangeRecord> {
         self.partitions().filter_map(move |(topic, index, partition)| {
             let is_concerned = match partition.leader {
-                None => partition.isr.contains(&broker),
+                None if partition.isr.contains(&broker) => true,
+                // It left in order, as the last one: it is eligible still.
+                None if partition.replicas.contains(&broker) => {
+                    let mut target = Target::of(partition);
+                    let serves = |id: &BrokerId| *id == broker || is_active(self.image, *id);
+                    self.elect(&mut target, topic, partition, serves);
+                    return target.record(topic.id, index, partition);
+                }
+                None => false,
                 Some(leader) => leader == broker,
             };
             let record =

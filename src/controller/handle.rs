@@ -57,6 +57,7 @@ asks! {
     Heartbeat           => Heartbeat(Result<BrokerState, super::Refusal>);
     UnregisterBroker    => UnregisterBroker(Result<(), super::Refusal>);
     AllocateProducerIds => AllocateProducerIds(Result<ProducerIdBlock, super::Refusal>);
+    AssignDirectories   => AssignDirectories(Result<usize, super::Refusal>);
 }
 
 /// The controller's runtime over the metadata log; each time this node comes to lead, it starts

@@ -6,7 +6,8 @@ use super::bootstrap::batch_of;
 use super::request::{Answer, Request};
 use super::world::World;
 use super::{
-    alter_configs, brokers, create_partitions, create_topics, delete_topics, producer_ids,
+    alter_configs, assign_directories, brokers, create_partitions, create_topics, delete_topics,
+    producer_ids,
 };
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, Machine, Position};
@@ -101,6 +102,9 @@ impl Machine for Controller {
                 .into_decision(cx, Answer::UnregisterBroker),
             Request::AllocateProducerIds(ask) => {
                 producer_ids::allocate(image, &ask).into_decision(cx, Answer::AllocateProducerIds)
+            }
+            Request::AssignDirectories(ask) => {
+                assign_directories::plan(image, &ask).into_decision(cx, Answer::AssignDirectories)
             }
             Request::FenceSilent(id) => {
                 brokers::fence_silent(image, soft, id, cx).into_decision(cx, |()| Answer::Fenced)

@@ -8,6 +8,7 @@
 //! Invariant: each item of a request is judged alone; a refused item leaves no record behind.
 
 mod alter_configs;
+mod assign_directories;
 mod auto_create;
 mod bootstrap;
 mod brokers;

@@ -19,6 +19,7 @@ pub enum Request {
     Heartbeat(Heartbeat),
     UnregisterBroker(UnregisterBroker),
     AllocateProducerIds(AllocateProducerIds),
+    AssignDirectories(AssignDirectories),
     /// From [`due`](crate::machine::Machine::due): a session is over.
     FenceSilent(BrokerId),
 }
@@ -34,6 +35,7 @@ pub enum Answer {
     Heartbeat(Result<BrokerState, Refusal>),
     UnregisterBroker(Result<(), Refusal>),
     AllocateProducerIds(Result<ProducerIdBlock, Refusal>),
+    AssignDirectories(Result<usize, Refusal>),
     /// Nobody waits for it.
     Fenced,
 }
@@ -224,6 +226,16 @@ pub struct BrokerState {
 #[derive(Debug, Clone, Copy)]
 pub struct UnregisterBroker {
     pub id: BrokerId,
+}
+
+/// A broker says which of its log directories its replicas are in. The answer counts those that
+/// are known there now. Source: AssignReplicasToDirs (key 73).
+#[derive(Debug, Clone)]
+pub struct AssignDirectories {
+    pub broker: BrokerId,
+    pub broker_epoch: i64,
+    /// (topic, partition, directory id); at most as many as one decision may change.
+    pub replicas: Vec<(TopicId, i32, Uuid)>,
 }
 
 /// A broker needs a block of producer ids. Source: AllocateProducerIds (key 67).

@@ -49,6 +49,13 @@ pub struct DirEntry {
     pub is_dir: bool,
 }
 
+/// The size of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    pub total_bytes: u64,
+    pub usable_bytes: u64,
+}
+
 impl Files {
     /// # Errors
     /// What the system says.
@@ -156,6 +163,30 @@ impl Files {
             Self::Real => fs::remove_dir_all(dir),
             Self::Sim(sim) => sim.remove(dir),
         }
+    }
+
+    /// The path from the root on; the file need not exist.
+    ///
+    /// # Errors
+    /// The working directory is not known.
+    pub fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        match self {
+            Self::Real => std::path::absolute(path),
+            Self::Sim(_) => Ok(Path::new("/").join(path)),
+        }
+    }
+
+    /// How much the volume of `path` holds, and how much of it this process could still fill.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn space(&self, path: &Path) -> io::Result<Space> {
+        if let Self::Sim(sim) = self {
+            return sim.list(path).map(|_| Space { total_bytes: 1 << 40, usable_bytes: 1 << 39 });
+        }
+        let found = rustix::fs::statvfs(path)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Space { total_bytes: bytes(found.f_blocks), usable_bytes: bytes(found.f_bavail) })
     }
 
     pub fn exists(&self, path: &Path) -> bool {

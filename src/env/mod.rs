@@ -14,7 +14,7 @@ mod random;
 mod tasks;
 
 pub use clock::{Clock, Instant};
-pub use files::{DirEntry, File, FileLock, FileSlice, Files, OpenMode};
+pub use files::{DirEntry, File, FileLock, FileSlice, Files, OpenMode, Space};
 pub use files_sim::{FaultOn, SimCounts, SimFiles};
 pub use net::{Bound, Listener, Net, Stream};
 pub use net_sim::SimNet;

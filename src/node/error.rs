@@ -20,6 +20,9 @@ pub enum NodeError {
     MixedClusters(String),
     #[error("`{dir}`: {source}")]
     Directory { dir: String, source: io::Error },
+    /// A directory of Kafka's that this version cannot take over; nothing in it was touched.
+    #[error("`{dir}` cannot be taken over from Kafka: {reason}")]
+    Import { dir: String, reason: String },
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
@@ -64,6 +67,7 @@ fn way_out(fault: &OperatorFault) -> &'static str {
             "give another `--data-dir`, or drop `--set ottla.cluster.id` to start that cluster"
         }
         OperatorFault::OtherNode { .. } => "give another `--data-dir`, or the node's own `node.id`",
+        OperatorFault::NameTooLong { .. } => "give the topic a shorter name",
         OperatorFault::Unreadable { .. } => "restore the file, or give another `--data-dir`",
     }
 }

@@ -1,8 +1,10 @@
 //! One node, wired: which room gets which, in which order they start and stop.
 //! Lives here: the start and the end of a node. May not live here: protocol or storage logic.
 
+mod dirs;
 mod error;
 mod gauges;
+mod import;
 mod listeners;
 mod quorum;
 mod settings;
@@ -25,11 +27,11 @@ use crate::coordinator::group::{GROUP_TOPIC, GroupCoordinator, GroupEffect, OnGr
 use crate::env::Env;
 use crate::http;
 use crate::machine::Journal;
-use crate::metadata::{Delta, Image};
+use crate::metadata::Delta;
 use crate::net::{self, RequestMemory, Stop, WarnLimits};
-use crate::replica::{Cleaner, Intervals, PartitionJournal, Replicas, ReplicasConfig};
+use crate::replica::{Cleaner, Intervals, PartitionJournal, Replicas};
 use crate::security::Authorizer;
-use crate::storage::{Identity, LogDir, LogDirOptions};
+use crate::storage::LogDir;
 use crate::telemetry::Metrics;
 
 pub use error::NodeError;
@@ -65,13 +67,14 @@ impl Node {
             -1 => None,
             port => Some(listeners::bind(&config.ottla.http_host, port as u16, &env)?),
         };
-        let (dirs, metadata_dir) = open_dirs(&config, &env)?;
+        let opened = dirs::open(&config, &env)?;
+        let dirs::OpenedDirs { dirs, dead, metadata: metadata_dir, imported } = opened;
         let cluster_id: Arc<str> = dirs[0].cluster_id().into();
         let endpoints = listeners::advertised(&config, &taken, &env);
         let ids = dirs.iter().map(LogDir::directory_id).collect();
         let mut registration =
             quorum::registration(&config, endpoints.clone(), ids, env.random.uuid());
-        let metadata = quorum::start(&config, &env, metadata_dir, &registration).await?;
+        let metadata = quorum::start(&config, &env, metadata_dir, &registration, imported).await?;
         let id = BrokerId(config.node.node_id);
         let last_epoch = match metadata.is_fresh {
             true => None,
@@ -81,9 +84,11 @@ impl Node {
             &config,
             &metadata.publisher.image(),
         )));
+        let dirs = (dirs, dead);
         let image = metadata.publisher.image();
-        let replicas = open_replicas((&current.load(), &image), &env, &metrics, dirs, last_epoch)?;
-        drop(image);
+        let now = current.load();
+        let replicas = dirs::replicas((&now, &image), &env, &metrics, dirs, last_epoch)?;
+        drop((now, image));
         let groups = group_coordinator(&current.load(), id, &env, &metrics, &replicas);
         let cleaner = Cleaner::start(replicas.clone(), current.load().cleaner.clone());
         subscribe(&config, &current, &metadata, (&replicas, &cleaner), &groups);
@@ -108,7 +113,8 @@ impl Node {
             authorizer: Authorizer::default(),
             requests: RequestCounters::new(&metrics),
         });
-        env.tasks.spawn_data(replicas.keep_house(intervals(&config)));
+        env.tasks.spawn_data(replicas.clone().keep_house(intervals(&config)));
+        env.tasks.spawn_data(replicas.keep_directories(dirs::assign(metadata.handle.clone(), id)));
         let draining = Arc::new(AtomicBool::new(false));
         let stop = Stop::default();
         let frames = RequestMemory::new(config.network.queued_max_request_bytes);
@@ -173,53 +179,6 @@ impl Node {
         }
         Ok(())
     }
-}
-
-fn open_dirs(config: &BrokerConfig, env: &Env) -> Result<(Vec<LogDir>, PathBuf), NodeError> {
-    let paths: Vec<PathBuf> = config.log.directories().iter().map(PathBuf::from).collect();
-    let parent = config.node.metadata_log_dir.as_ref().map_or(paths[0].clone(), PathBuf::from);
-    let metadata = parent.join(quorum::DIR_NAME);
-    let made = env.files.create_dir_all(&metadata);
-    let dir = metadata.display().to_string();
-    made.map_err(|source| NodeError::Directory { dir, source })?;
-    let mut cluster_id = config.ottla.cluster_id.clone();
-    let mut dirs = Vec::with_capacity(paths.len());
-    for path in paths {
-        let node_id = BrokerId(config.node.node_id);
-        let identity = Identity { cluster_id: cluster_id.clone(), node_id };
-        let options = LogDirOptions {
-            producer_expiration_ms: i64::from(config.log.producer_id_expiration_ms),
-            reserve_bytes: config.ottla.disk_reserve_bytes.unsigned_abs(),
-            ..LogDirOptions::default()
-        };
-        let opened = LogDir::open(&env.files, &env.random, &path, &identity, &options)?;
-        cluster_id = Some(opened.cluster_id().to_owned());
-        dirs.push(opened);
-    }
-    Ok((dirs, metadata))
-}
-
-fn open_replicas(
-    (config, image): (&BrokerConfig, &Image),
-    env: &Env,
-    metrics: &Arc<Metrics>,
-    dirs: Vec<LogDir>,
-    last_epoch: Option<i64>,
-) -> Result<Arc<Replicas>, NodeError> {
-    let tasks = env.tasks.clone();
-    let settings = ReplicasConfig {
-        node: BrokerId(config.node.node_id),
-        topic_defaults: config.topic_defaults.clone(),
-        fetch_bytes_max: config.network.fetch_max_bytes,
-        session_slots: session_slots(config),
-        on_dir_failed: Box::new(move |dir, was_last| {
-            if was_last {
-                tracing::error!(dir = %dir.display(), "the last log directory failed, stopping");
-                tasks.end_process();
-            }
-        }),
-    };
-    Ok(Replicas::open(settings, env.clone(), metrics.clone(), dirs, last_epoch, image)?)
 }
 
 /// The coordinator with the cell that its settings are changed through.

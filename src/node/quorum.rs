@@ -15,10 +15,14 @@ use crate::controller::{
 use crate::env::Env;
 use crate::machine::Runtime;
 use crate::metadata::{Broker, Endpoint, Publisher};
+use crate::protocol::records::metadata::MetadataRecord;
 use crate::quorum::{Quorum, QuorumConfig, QuorumError, Writes, end_process};
 
 /// Directory of the quorum's log, below the metadata directory.
 pub const DIR_NAME: &str = "__ottla_metadata";
+
+/// Records of one batch at most, of those that a log begins with.
+const FIRST_RECORDS: usize = 500;
 
 /// The running metadata side.
 pub struct MetadataSide {
@@ -40,9 +44,12 @@ pub async fn start(
     env: &Env,
     dir: PathBuf,
     registration: &RegisterBroker,
+    imported: Option<Vec<MetadataRecord>>,
 ) -> Result<MetadataSide, NodeError> {
     let publisher = Arc::new(Publisher::new());
-    let records = bootstrap(registration, config.topic_defaults.min_insync_replicas);
+    let records = imported
+        .unwrap_or_else(|| bootstrap(registration, config.topic_defaults.min_insync_replicas));
+    let now_ms = env.clock.wall_ms();
     let fresh_end = records.len() as Offset;
     let tasks = env.tasks.clone();
     let quorum = QuorumConfig {
@@ -50,7 +57,7 @@ pub async fn start(
         node_id: registration.id,
         directory_id: registration.log_dirs.first().copied().unwrap_or_default(),
         address: address(config),
-        first: vec![batch_of(&records, env.clock.wall_ms())],
+        first: records.chunks(FIRST_RECORDS).map(|part| batch_of(part, now_ms)).collect(),
         writes: if env.tasks.has_threads() { Writes::OnThread } else { Writes::Inline },
         on_fatal: Arc::new(move |error: &QuorumError| end_process(error, &tasks)),
     };

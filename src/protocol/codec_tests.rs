@@ -21,6 +21,7 @@ fn crate_max(key: ApiKey) -> (i16, i16) {
         ApiKey::ListOffsets => (10, 10),
         ApiKey::ApiVersions => (4, 4),
         ApiKey::DeleteGroups => (2, 2),
+        ApiKey::DescribeLogDirs => (4, 4),
         _ => (i16::MAX, i16::MAX),
     }
 }

@@ -3,7 +3,6 @@
 //! partition's lock to see the segments and to swap them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -194,7 +193,7 @@ impl Cleaner {
         let (mut best, mut max_dirty, mut overdue_ms) = (None::<Pick>, 0_f64, 0);
         for partition in self.replicas.partitions() {
             let config = partition.config.load();
-            let offline = self.replicas.dirs[partition.dir].offline.load(Ordering::Acquire);
+            let offline = self.replicas.is_offline(partition.dir());
             if !config.cleanup_policy.compact || offline || !self.is_free(&partition) {
                 continue;
             }
@@ -242,7 +241,8 @@ impl Cleaner {
         }
     }
 
-    /// The segments as they are now, and what of them there is to clean; `None`: there is no log.
+    /// The segments as they are now, and what of them there is to clean; `None`: there is no log,
+    /// or it is on its way to another directory.
     fn measured(
         &self,
         partition: &Partition,
@@ -250,7 +250,7 @@ impl Cleaner {
     ) -> Option<(CleanView, Result<Cleanable, DiskError>)> {
         let (view, last_stable_offset) = partition.locked(|state, _| {
             let high_watermark = state.high_watermark;
-            let log = state.log.as_mut()?;
+            let log = state.log.as_mut().filter(|_| state.future.is_none())?;
             Some((log.clean_view(), last_stable(log, high_watermark)))
         })?;
         let measured = view.measure(&self.bounds(partition, last_stable_offset, now_ms));
@@ -265,7 +265,7 @@ impl Cleaner {
     ) -> CleanBounds {
         let config = partition.config.load();
         let state = self.state();
-        let known = state.clean[partition.dir].get(&partition.name());
+        let known = state.clean[partition.dir()].get(&partition.name());
         // A topic of this name that was deleted says nothing of this one.
         let known = known.filter(|c| c.topic_id.is_none_or(|id| id == partition.topic_id));
         CleanBounds {
@@ -295,7 +295,7 @@ impl Cleaner {
 
     /// Notes up to where the log is compacted, on disk too.
     pub(super) fn compacted(&self, partition: &Partition, until: Offset) {
-        let dir = partition.dir;
+        let dir = partition.dir();
         let topic_id = Some(partition.topic_id);
         let rows: BTreeMap<TopicPartition, Offset> = {
             let mut state = self.state();
@@ -312,7 +312,7 @@ impl Cleaner {
         let mut state = self.state();
         let here = |name: &TopicPartition| {
             let partition = self.replicas.partition(&name.topic, name.partition);
-            partition.map(|partition| (partition.dir, partition.topic_id))
+            partition.map(|partition| (partition.dir(), partition.topic_id))
         };
         state.uncleanable.retain(|name, id| here(name).is_some_and(|(_, now)| now == *id));
         for (dir, logs) in state.clean.iter_mut().enumerate() {
@@ -351,7 +351,7 @@ impl Cleaner {
             let (mut count, mut bytes) = (0, 0);
             for name in &uncleanable {
                 let partition = self.replicas.partition(&name.topic, name.partition);
-                let Some(partition) = partition.filter(|p| p.dir == at) else { continue };
+                let Some(partition) = partition.filter(|p| p.dir() == at) else { continue };
                 count += 1;
                 bytes += self.waiting_bytes(&partition, now_ms);
             }

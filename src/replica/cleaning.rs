@@ -104,7 +104,7 @@ struct Owner<'a> {
 impl Owner<'_> {
     fn is_wanted(&self) -> bool {
         self.partition.config.load().cleanup_policy.compact
-            && self.partition.locked(|state, _| state.log.is_some())
+            && self.partition.locked(|state, _| state.log.is_some() && state.future.is_none())
     }
 }
 
@@ -126,13 +126,14 @@ impl CleanOwner for Owner<'_> {
 
     fn swap_in(&mut self, cleaned: &Cleaned) -> Result<bool, DiskError> {
         let swapped = self.partition.locked(|state, _| {
-            let log = state.log.as_mut();
+            // A move goes by the segments as it found them.
+            let log = state.log.as_mut().filter(|_| state.future.is_none());
             log.map_or(Ok(None), |log| log.swap_in(cleaned))
         })?;
         let Some(old) = swapped else { return Ok(false) };
         let delay_ms = self.partition.config.load().file_delete_delay_ms;
         let replicas = &self.cleaner.replicas;
-        replicas.remove_later(self.partition.dir, delay_ms, Deleted::Segments(old));
+        replicas.remove_later(self.partition.dir(), delay_ms, Deleted::Segments(old));
         Ok(true)
     }
 }

@@ -47,6 +47,10 @@ pub enum Refusal {
     Lookup(i64),
     #[error("the request may not name partition {0} twice")]
     Twice(i32),
+    #[error("the topic's name is too long for a move between log directories")]
+    NameTooLong,
+    #[error("`{0}` is not one of this node's log directories")]
+    UnknownDirectory(String),
     /// A size that is none, in bytes.
     #[error("{0} is no size")]
     Size(i32),

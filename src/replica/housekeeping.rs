@@ -179,7 +179,7 @@ impl Replicas {
                 Ok(deleted) if deleted.is_empty() => {}
                 Ok(deleted) => {
                     let delay_ms = partition.config.load().file_delete_delay_ms;
-                    self.remove_later(partition.dir, delay_ms, Deleted::Segments(deleted));
+                    self.remove_later(partition.dir(), delay_ms, Deleted::Segments(deleted));
                 }
                 Err(error) => {
                     if let Some(error) = disk_failed(&error) {
@@ -197,11 +197,8 @@ impl Replicas {
             if dir.offline.load(Ordering::Acquire) {
                 continue;
             }
-            let rows: Vec<CheckpointRow> = partitions
-                .iter()
-                .filter(|partition| partition.dir == at)
-                .filter_map(|partition| partition.checkpoint_row())
-                .collect();
+            let row = |partition: &Arc<Partition>| partition.checkpoint_row(at);
+            let rows: Vec<CheckpointRow> = partitions.iter().filter_map(row).collect();
             if let Err(error) = dir.logs.write_checkpoints(&rows) {
                 self.not_done(at, &error);
             }
@@ -270,9 +267,14 @@ struct Work {
 }
 
 impl Partition {
-    fn checkpoint_row(&self) -> Option<CheckpointRow> {
+    /// Of the log in directory `dir`, be it a future one: it has no other there.
+    fn checkpoint_row(&self, dir: usize) -> Option<CheckpointRow> {
         self.locked(|state, _| {
-            let log = state.log.as_ref()?;
+            let future = state.future.as_ref().filter(|future| future.dir == dir);
+            let log = match future {
+                Some(future) => &future.log,
+                None => state.log.as_ref().filter(|_| self.dir() == dir)?,
+            };
             Some(log.checkpoint_row(self.name(), state.high_watermark))
         })
     }

@@ -10,11 +10,13 @@
 
 mod cleaner;
 mod cleaning;
+mod directories;
 mod error;
 mod fetch;
 mod flusher;
 mod housekeeping;
 mod journal;
+mod moves;
 mod offsets;
 mod partition;
 mod produce;
@@ -27,10 +29,12 @@ mod topics;
 mod waiters;
 
 pub use cleaner::Cleaner;
+pub use directories::{DirDescription, LogDescription, OnlineDir};
 pub use error::{NotNow, Refusal, ReplicaError};
 pub use fetch::{Asked, FetchAnswer, FetchAsk, Isolation, PartFetched, PartRead};
 pub use housekeeping::Intervals;
 pub use journal::PartitionJournal;
+pub use moves::{Assign, Assignment};
 pub use offsets::{Found, Lookup};
 pub use partition::{Offsets, Partition};
 pub use produce::{AcksWait, Outcome, ProduceAsk, Produced, ToProduce};

@@ -4,10 +4,12 @@
 //! Who may move the high watermark: [`State::advance`] alone; it is the least end of the in-sync
 //! replicas, this node's own end counting only as far as it is flushed where `flush.messages=1`.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use super::error::{NotNow, ReplicaError};
 use super::replicas::OwnedLog;
@@ -28,11 +30,16 @@ pub(super) struct Role {
     pub partition_epoch: i32,
     pub isr: Vec<BrokerId>,
     pub replicas: usize,
+    /// Id of the log directory that the image knows this replica in; nil while it knows none.
+    pub directory: Uuid,
 }
 
 impl Role {
     pub fn of(partition: &metadata::Partition, node: BrokerId) -> Self {
+        let at = partition.replicas.iter().position(|replica| *replica == node);
+        let directory = at.and_then(|at| partition.directories.get(at)).copied();
         Self {
+            directory: directory.unwrap_or_default(),
             leader: partition.leader,
             leads: partition.leader == Some(node),
             epoch: partition.leader_epoch,
@@ -49,10 +56,10 @@ pub struct Partition {
     pub topic_id: TopicId,
     pub index: i32,
     node: BrokerId,
-    /// Which of the node's log directories holds it.
-    pub(super) dir: usize,
+    /// Which of the node's log directories holds it; changes under the lock.
+    dir: AtomicUsize,
     pub(super) config: Arc<ArcSwap<TopicConfig>>,
-    log_config: Arc<ArcSwap<LogConfig>>,
+    pub(super) log_config: Arc<ArcSwap<LogConfig>>,
     state: Mutex<State>,
     journal: OnceLock<Followed>,
 }
@@ -67,6 +74,8 @@ pub(super) struct Followed {
 pub(super) struct State {
     /// `None`: its directory is offline, or it was deleted.
     pub log: Option<Log>,
+    /// Filled by a move to another log directory; takes the log's place at its end.
+    pub future: Option<FutureLog>,
     pub role: Role,
     /// Where the current leader began to write.
     pub epoch_start: Offset,
@@ -82,6 +91,22 @@ pub(super) struct State {
     pub rolled: bool,
     /// The log could not be made so far.
     pub log_unmade: bool,
+}
+
+/// A copy of the log that is being made.
+pub(super) struct FutureLog {
+    pub dir: usize,
+    pub log: Log,
+    /// It was as long as the log: the directory may be told to the controller.
+    pub caught_up: bool,
+}
+
+/// What a partition gives back at its end.
+pub(super) struct Left {
+    pub dir: usize,
+    pub log: Option<Log>,
+    pub high_watermark: Offset,
+    pub future: Option<FutureLog>,
 }
 
 /// The ends of a partition, for an answer.
@@ -113,11 +138,13 @@ impl Partition {
             partition_epoch: -1,
             isr: Vec::new(),
             replicas: 1,
+            directory: Uuid::nil(),
         };
         let state = State {
             log_unmade: log.is_none(),
             epoch_start: end,
             log,
+            future: None,
             role,
             high_watermark: high_watermark.clamp(start, end),
             followers: Vec::new(),
@@ -131,7 +158,7 @@ impl Partition {
             topic_id: topic.id,
             index,
             node,
-            dir,
+            dir: AtomicUsize::new(dir),
             config: topic.config.clone(),
             log_config: log_config.unwrap_or_default(),
             state: Mutex::new(state),
@@ -141,6 +168,16 @@ impl Partition {
 
     pub fn name(&self) -> TopicPartition {
         TopicPartition { topic: self.topic.clone(), partition: self.index }
+    }
+
+    /// Number of the log directory that holds it.
+    pub(super) fn dir(&self) -> usize {
+        self.dir.load(Ordering::Acquire)
+    }
+
+    /// To be called under the lock, with the log that is in `dir`.
+    pub(super) fn set_dir(&self, dir: usize) {
+        self.dir.store(dir, Ordering::Release);
     }
 
     /// Runs `work` under the lock, and sends the wake-ups it collected after it.
@@ -239,36 +276,34 @@ impl Partition {
         });
     }
 
-    /// The replica is no longer here; gives its log back, to be deleted.
-    pub(super) fn leave(&self) -> Option<Log> {
+    /// The replica is no longer here (`gone`), or the node stops: gives its logs, and takes nothing
+    /// more.
+    pub(super) fn leave(&self, gone: bool) -> Left {
         self.locked(|state, wakes| {
-            state.gone = true;
+            state.gone |= gone;
             state.log_unmade = false;
             state.role.leads = false;
             state.waiters.wake_all(wakes);
             self.tell_leadership(state);
-            state.log.take()
+            let (dir, high_watermark) = (self.dir(), state.high_watermark);
+            Left { dir, log: state.log.take(), high_watermark, future: state.future.take() }
         })
     }
 
-    /// The node stops: gives the log and the high watermark, and takes nothing more.
-    pub(super) fn close(&self) -> Option<(Log, Offset)> {
+    /// A directory failed: nothing more is read from it or written to it.
+    pub(super) fn lost_dir(&self, dir: usize) {
         self.locked(|state, wakes| {
-            state.role.leads = false;
-            state.log_unmade = false;
-            state.waiters.wake_all(wakes);
-            self.tell_leadership(state);
-            state.log.take().map(|log| (log, state.high_watermark))
-        })
-    }
-
-    /// The log's directory failed: nothing more is read from it or written to it.
-    pub(super) fn go_offline(&self) {
-        self.locked(|state, wakes| {
-            state.log = None;
-            state.log_unmade = false;
-            state.waiters.wake_all(wakes);
-            self.tell_leadership(state);
+            let is_home = self.dir() == dir;
+            // What a move had copied is no use without the rest.
+            if is_home || state.future.as_ref().is_some_and(|future| future.dir == dir) {
+                state.future = None;
+            }
+            if is_home {
+                state.log = None;
+                state.log_unmade = false;
+                state.waiters.wake_all(wakes);
+                self.tell_leadership(state);
+            }
         });
     }
 

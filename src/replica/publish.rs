@@ -6,15 +6,16 @@ use std::sync::atomic::Ordering;
 
 use arc_swap::ArcSwap;
 
+use super::directories::{NO_DIR, Unclaimed};
 use super::flusher::Until;
 use super::housekeeping::Deleted;
-use super::partition::{Partition, Role};
-use super::replicas::{Found, OwnedLog, Replicas, Topics, Unclaimed};
+use super::partition::{FutureLog, Partition, Role};
+use super::replicas::{OwnedLog, Replicas, Topics};
 use super::topics::{Slot, Topic, TopicCounters};
 use crate::common::{TopicId, TopicPartition};
 use crate::config::TopicConfig;
 use crate::metadata::{self, ConfigKind, Delta, Image, PartitionChange};
-use crate::storage::{Log, LogConfig};
+use crate::storage::{DeletedLog, Log, LogConfig};
 
 impl Replicas {
     /// One step of the image. Not to be called from two threads at once.
@@ -37,7 +38,7 @@ impl Replicas {
                 None => self.add_topic(&mut topics, change.topic, &delta.after),
             };
             let slots = changed.entry(topic.id).or_insert_with(|| Vec::clone(&topic.slots()));
-            self.change(&topic, slots, &change, &mut unclaimed);
+            self.change(&topic, slots, &change, &mut unclaimed, delta.before.end_offset == 0);
         }
         for (id, slots) in changed {
             if let Some(topic) = topics.by_id.get(&id) {
@@ -50,8 +51,8 @@ impl Replicas {
                 self.configure(&topic, &delta.after);
             }
         }
-        if delta.before.end_offset == 0 && !unclaimed.is_empty() {
-            let strays = unclaimed.len();
+        if delta.before.end_offset == 0 && !unclaimed.found.is_empty() {
+            let strays = unclaimed.found.len();
             tracing::warn!(strays, "logs that no topic claims are left alone");
         }
         if self.dirs_changed.swap(false, Ordering::AcqRel) {
@@ -115,6 +116,7 @@ impl Replicas {
         slots: &mut Vec<Slot>,
         change: &PartitionChange<'_>,
         unclaimed: &mut Unclaimed,
+        is_start: bool,
     ) {
         let Ok(at) = usize::try_from(change.index) else { return };
         let elsewhere =
@@ -125,21 +127,29 @@ impl Replicas {
         let mine = change.after.replicas.contains(&self.config.node);
         match (&slots[at], mine) {
             (Slot::Here(partition), true) => {
-                partition.lead_or_follow(Role::of(change.after, self.config.node));
-                self.flush_what_waits(partition);
+                self.lead_or_follow(partition, change);
             }
             (Slot::Here(partition), false) => {
                 self.drop_replica(partition);
                 slots[at] = elsewhere;
             }
             (Slot::Elsewhere { .. }, true) => {
-                let partition = self.make_replica(topic, change, unclaimed);
-                partition.lead_or_follow(Role::of(change.after, self.config.node));
-                self.flush_what_waits(&partition);
+                let partition = self.make_replica(topic, change, unclaimed, is_start);
+                self.lead_or_follow(&partition, change);
                 slots[at] = Slot::Here(partition);
             }
             (Slot::Elsewhere { .. }, false) => slots[at] = elsewhere,
         }
+    }
+
+    fn lead_or_follow(&self, partition: &Arc<Partition>, change: &PartitionChange<'_>) {
+        let role = Role::of(change.after, self.config.node);
+        let home = self.dirs.get(partition.dir()).map(|dir| dir.logs.directory_id());
+        if home.is_some_and(|home| home != role.directory) {
+            self.moves_due.notify_one();
+        }
+        partition.lead_or_follow(role);
+        self.flush_what_waits(partition);
     }
 
     /// The log that is on disk, or a new one.
@@ -148,34 +158,33 @@ impl Replicas {
         topic: &Arc<Topic>,
         change: &PartitionChange<'_>,
         unclaimed: &mut Unclaimed,
+        is_start: bool,
     ) -> Arc<Partition> {
         let name = TopicPartition { topic: topic.name.clone(), partition: change.index };
-        let (dir, log, high_watermark) = match unclaimed.remove(&name) {
-            Some(found) if found.topic_id.is_none_or(|id| id.is_nearly(topic.id)) => {
-                let Found { dir, topic_id, mut log, high_watermark } = found;
-                log.config.store(Arc::new(log_config(&topic.config.load())));
-                if topic_id.is_some_and(|id| id != topic.id) {
-                    tracing::error!(partition = %name, "a topic id is damaged in partition.metadata");
-                }
-                if topic_id != Some(topic.id)
-                    && let Err(error) = self.dirs[dir].logs.set_topic_id(&mut log.log, topic.id)
-                {
-                    self.not_done(dir, &error);
-                }
-                (dir, Some(log), high_watermark)
+        let node = self.config.node;
+        let assigned = Role::of(change.after, node).directory;
+        let claimed = self.claim(&name, topic, assigned, unclaimed);
+        let (dir, log, high_watermark) = match claimed.log {
+            Some(found) => {
+                found.log.config.store(Arc::new(log_config(&topic.config.load())));
+                (found.dir, Some(found.log), found.high_watermark)
             }
-            other => {
-                if let Some(other) = other {
-                    // A topic of this name that was deleted while this node was down.
-                    self.delete_log(&name, other.dir, &other.log.log);
-                }
-                let (dir, log) = self.create_log(topic, &name, change);
+            None if self.may_be_offline(assigned, is_start) => (NO_DIR, None, 0),
+            None => {
+                let asked = unclaimed.preferred.remove(&name);
+                let (dir, log) = self.create_log(topic, &name, self.dir_for(assigned, asked));
                 (dir, log, 0)
             }
         };
-        let log = log.filter(|_| !self.dirs[dir].offline.load(Ordering::Acquire));
-        let node = self.config.node;
-        Arc::new(Partition::new(topic, change.index, node, (dir, log), high_watermark))
+        let log = log.filter(|_| !self.is_offline(dir));
+        let partition = Partition::new(topic, change.index, node, (dir, log), high_watermark);
+        if let Some(mut found) = claimed.future {
+            found.log.log.share_config(partition.log_config.clone());
+            let future = FutureLog { dir: found.dir, log: found.log.log, caught_up: false };
+            partition.locked(|state, _| state.future = Some(future));
+            self.moves_due.notify_one();
+        }
+        Arc::new(partition)
     }
 
     /// `None`: the directory failed, or is full; then housekeeping tries again.
@@ -183,13 +192,13 @@ impl Replicas {
         &self,
         topic: &Topic,
         name: &TopicPartition,
-        change: &PartitionChange<'_>,
+        dir: usize,
     ) -> (usize, Option<OwnedLog>) {
-        let dir = self.dir_for(change);
         let config = Arc::new(ArcSwap::from_pointee(log_config(&topic.config.load())));
         let now_ms = self.env().clock.wall_ms();
         match self.dirs[dir].logs.create_log(name, topic.id, config.clone(), now_ms) {
             Ok(log) => {
+                self.dirs[dir].held.fetch_add(1, Ordering::Relaxed);
                 self.dirs_changed.store(true, Ordering::Release);
                 (dir, Some(OwnedLog { log, config }))
             }
@@ -198,29 +207,6 @@ impl Replicas {
                 (dir, None)
             }
         }
-    }
-
-    /// The directory that the image assigned, else the working one with the fewest partitions.
-    fn dir_for(&self, change: &PartitionChange<'_>) -> usize {
-        let node = self.config.node;
-        let place = change.after.replicas.iter().position(|replica| *replica == node);
-        let assigned = place.and_then(|at| change.after.directories.get(at));
-        if let Some(assigned) = assigned
-            && let Some(dir) = self.dirs.iter().position(|dir| dir.logs.directory_id() == *assigned)
-        {
-            return dir;
-        }
-        if self.dirs.len() == 1 {
-            return 0;
-        }
-        let mut counts: Vec<(bool, usize, usize)> = self
-            .dirs
-            .iter()
-            .enumerate()
-            .map(|(at, dir)| (dir.offline.load(Ordering::Acquire), 0, at))
-            .collect();
-        self.partitions().iter().for_each(|partition| counts[partition.dir].1 += 1);
-        counts.iter().min().map_or(0, |least| least.2)
     }
 
     fn drop_topic(&self, topic: &Arc<Topic>) {
@@ -233,19 +219,21 @@ impl Replicas {
 
     fn drop_replica(&self, partition: &Partition) {
         self.forget_gauges(partition);
-        if let Some(log) = partition.leave() {
-            self.delete_log(&partition.name(), partition.dir, &log);
+        let left = partition.leave(true);
+        let future = left.future.map(|future| (future.dir, future.log));
+        let log = left.log.map(|log| (left.dir, log));
+        for (dir, log) in log.into_iter().chain(future) {
+            self.delete_log(&partition.name(), dir, &log);
         }
     }
 
     /// Takes the log out of its directory; its files go after `file.delete.delay.ms`.
-    fn delete_log(&self, name: &TopicPartition, dir: usize, log: &Log) {
+    pub(super) fn delete_log(&self, name: &TopicPartition, dir: usize, log: &Log) {
         match self.dirs[dir].logs.delete_log(name, log) {
             Ok(deleted) => {
-                self.dirs_changed.store(true, Ordering::Release);
                 // The broker's delay, as in Kafka: the topic's config is gone with it.
                 let delay_ms = self.defaults.load().file_delete_delay_ms;
-                self.remove_later(dir, delay_ms, Deleted::Log(deleted));
+                self.log_left(dir, delay_ms, deleted);
             }
             Err(error) => self.not_done(dir, &error),
         }
@@ -254,18 +242,21 @@ impl Replicas {
     /// Makes the logs that a full disk did not take when their partitions came.
     pub(super) fn make_missing_logs(&self) {
         let _one_at_a_time = self.publishing();
-        let is_offline = |dir: usize| self.dirs[dir].offline.load(Ordering::Acquire);
         for topic in self.topics.load().by_id.values() {
             for partition in topic.here() {
-                if !partition.lacks_log() || is_offline(partition.dir) {
+                let dir = partition.dir();
+                if !partition.lacks_log() || self.is_offline(dir) {
                     continue;
                 }
                 let of_log = Arc::new(log_config(&topic.config.load()));
-                let (logs, config) = (&self.dirs[partition.dir].logs, partition.of_log(of_log));
+                let (logs, config) = (&self.dirs[dir].logs, partition.of_log(of_log));
                 let now_ms = self.env().clock.wall_ms();
                 match logs.create_log(&partition.name(), topic.id, config, now_ms) {
-                    Ok(log) => partition.take_log(log),
-                    Err(error) => return self.not_done(partition.dir, &error),
+                    Ok(log) => {
+                        self.dirs[dir].held.fetch_add(1, Ordering::Relaxed);
+                        partition.take_log(log);
+                    }
+                    Err(error) => return self.not_done(dir, &error),
                 }
             }
         }
@@ -276,12 +267,18 @@ impl Replicas {
         }
     }
 
+    /// A log is out of its directory; its files go later.
+    pub(super) fn log_left(&self, dir: usize, delay_ms: i64, deleted: DeletedLog) {
+        self.dirs[dir].held.fetch_sub(1, Ordering::Relaxed);
+        self.dirs_changed.store(true, Ordering::Release);
+        self.remove_later(dir, delay_ms, Deleted::Log(deleted));
+    }
+
     /// A directory may have failed between the making of a replica and its showing.
     fn drop_logs_of_failed_dirs(&self) {
         let offline = |dir: &usize| self.dirs[*dir].offline.load(Ordering::Acquire);
-        if (0..self.dirs.len()).any(|dir| offline(&dir)) {
-            let partitions = self.partitions();
-            partitions.iter().filter(|p| offline(&p.dir)).for_each(|p| p.go_offline());
+        for dir in (0..self.dirs.len()).filter(offline) {
+            self.partitions().iter().for_each(|partition| partition.lost_dir(dir));
         }
     }
 

@@ -1,8 +1,7 @@
 //! All replicas of this node, and what they share.
 
-use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
@@ -10,16 +9,17 @@ use prometheus::IntGauge;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use super::directories::{self, Opened, Unclaimed};
 use super::flusher::{Flusher, OnFailure, Until};
 use super::housekeeping::Deleted;
-use super::partition::Partition;
+use super::partition::{FutureLog, Left, Partition};
 use super::session::Sessions;
 use super::topics::{Topic, TopicRef};
-use crate::common::{BrokerId, Offset, TopicId, TopicName, TopicPartition};
+use crate::common::{BrokerId, TopicId, TopicName, TopicPartition};
 use crate::config::TopicConfig;
 use crate::env::{Env, Instant};
 use crate::metadata::Image;
-use crate::storage::{DiskError, LoadedLog, Loading, Log, LogConfig, LogDir, StorageError};
+use crate::storage::{DiskError, Log, LogConfig, LogDir, StorageError};
 use crate::telemetry::Metrics;
 
 /// See [`ReplicasConfig::on_dir_failed`].
@@ -34,6 +34,8 @@ pub struct ReplicasConfig {
     pub fetch_bytes_max: i32,
     /// `max.incremental.fetch.session.cache.slots`
     pub session_slots: usize,
+    /// Log directories that could not be opened, as absolute paths.
+    pub dead_dirs: Vec<String>,
     /// Called when a log directory has failed; the second value: it was the last one.
     pub on_dir_failed: OnDirFailed,
 }
@@ -52,6 +54,8 @@ pub struct Replicas {
     pub(super) dirs_changed: AtomicBool,
     /// Something was put into a directory's `deleted`.
     pub(super) deletions: Notify,
+    /// There may be something to do for [`Replicas::keep_directories`].
+    pub(super) moves_due: Notify,
     sessions: Sessions,
     pub(super) waiting: Waiting,
     own: Weak<Self>,
@@ -81,16 +85,6 @@ impl Drop for Counted {
     }
 }
 
-/// Logs found on disk that no topic of the image has claimed yet.
-pub(super) type Unclaimed = BTreeMap<TopicPartition, Found>;
-
-pub(super) struct Found {
-    pub dir: usize,
-    pub topic_id: Option<TopicId>,
-    pub log: OwnedLog,
-    pub high_watermark: Offset,
-}
-
 /// A log with the cell that its configs are changed through.
 pub(super) struct OwnedLog {
     pub log: Log,
@@ -100,6 +94,10 @@ pub(super) struct OwnedLog {
 /// A log directory.
 pub(super) struct Dir {
     pub logs: LogDir,
+    /// As an absolute path, which is how clients name it.
+    pub path: String,
+    /// Logs in it, future ones included.
+    pub held: AtomicUsize,
     pub offline: AtomicBool,
     pub flusher: OnceLock<Flusher>,
     /// What is deleted and has files that are to go, and when.
@@ -142,36 +140,12 @@ impl Replicas {
         last_broker_epoch: Option<i64>,
         image: &Image,
     ) -> Result<Arc<Self>, StorageError> {
-        let mut unclaimed = Unclaimed::new();
-        let mut is_clean = true;
-        let mut opened = Vec::with_capacity(dirs.len());
-        for (at, logs) in dirs.into_iter().enumerate() {
-            let cells = Mutex::new(HashMap::new());
-            let cell = |name: &TopicPartition| {
-                let of_topic = opening_config(&config.topic_defaults, image, name);
-                let cell = Arc::new(ArcSwap::from_pointee(of_topic));
-                lock(&cells).insert(name.clone(), cell.clone());
-                cell
-            };
-            let now_ms = env.clock.wall_ms();
-            let found = logs.load(&Loading { last_broker_epoch, now_ms, config: &cell })?;
-            is_clean &= found.clean;
-            let mut cells = lock(&cells);
-            for LoadedLog { partition, topic_id, log, high_watermark } in found.logs {
-                let config = cells.remove(&partition).unwrap_or_default();
-                let log = OwnedLog { log, config };
-                unclaimed.insert(partition, Found { dir: at, topic_id, log, high_watermark });
-            }
-            drop(cells);
-            let now = env.clock.now();
-            let deleted = found.deleted.into_iter().map(|log| (now, Deleted::Log(log))).collect();
-            opened.push(Dir {
-                logs,
-                offline: AtomicBool::new(false),
-                flusher: OnceLock::new(),
-                deleted: Mutex::new(deleted),
-            });
-        }
+        let Opened { dirs, unclaimed, is_clean, dead } =
+            directories::open(&env, (&config.topic_defaults, image), dirs, last_broker_epoch)?;
+        let mut config = config;
+        config.dead_dirs.extend(dead);
+        let is_clean = is_clean && config.dead_dirs.is_empty();
+        metrics.log_dirs_offline.set(config.dead_dirs.len() as i64);
         let waits = |kind| metrics.delayed.with_label_values(&[kind]);
         let waiting = Waiting { produce: waits("Produce"), fetch: waits("Fetch") };
         let scraped = metrics.clone();
@@ -184,7 +158,8 @@ impl Replicas {
                 metrics.fetch_sessions_evicted.clone(),
             ),
             topics: ArcSwap::from_pointee(Topics::new(&env)),
-            dirs: opened,
+            dirs,
+            moves_due: Notify::new(),
             publishing: Mutex::new(unclaimed),
             dirs_changed: AtomicBool::new(false),
             deletions: Notify::new(),
@@ -271,7 +246,8 @@ impl Replicas {
     }
 
     pub(super) fn flush_soon(&self, partition: &Arc<Partition>, until: Until) {
-        let dir = &self.dirs[partition.dir];
+        let at = partition.dir();
+        let Some(dir) = self.dirs.get(at) else { return };
         let flusher = match dir.flusher.get() {
             Some(flusher) => flusher,
             None => {
@@ -279,7 +255,7 @@ impl Replicas {
                 match flusher {
                     Ok(flusher) => dir.flusher.get_or_init(|| flusher),
                     // Without a thread nothing is ever acknowledged: as bad as a broken disk.
-                    Err(error) => return self.fail_dir(partition.dir, &error.to_string()),
+                    Err(error) => return self.fail_dir(at, &error.to_string()),
                 }
             }
         };
@@ -290,7 +266,7 @@ impl Replicas {
         let own = self.own.clone();
         Box::new(move |partition: &Arc<Partition>, error: &DiskError| {
             if let Some(replicas) = own.upgrade() {
-                replicas.fail_dir(partition.dir, &error.to_string());
+                replicas.fail_dir(partition.dir(), &error.to_string());
             }
         })
     }
@@ -298,7 +274,7 @@ impl Replicas {
     /// Takes the partition's log directory offline (the JBOD rule): its replicas answer that
     /// their storage failed, the others go on.
     pub(super) fn directory_failed(&self, partition: &Partition, error: &str) {
-        self.fail_dir(partition.dir, error);
+        self.fail_dir(partition.dir(), error);
     }
 
     /// What could not be done in a directory beside an append or a read. A full disk is told and
@@ -314,17 +290,14 @@ impl Replicas {
     }
 
     pub(super) fn fail_dir(&self, dir: usize, error: &str) {
-        if self.dirs[dir].offline.swap(true, Ordering::AcqRel) {
+        let Some(failed) = self.dirs.get(dir) else { return };
+        if failed.offline.swap(true, Ordering::AcqRel) {
             return;
         }
-        let path = self.dirs[dir].logs.path();
+        let path = failed.logs.path();
         tracing::error!(dir = %path.display(), error, "log directory offline");
         self.metrics.log_dirs_offline.inc();
-        for partition in self.partitions() {
-            if partition.dir == dir {
-                partition.go_offline();
-            }
-        }
+        self.partitions().iter().for_each(|partition| partition.lost_dir(dir));
         // A change of the image on its way must not bring one back: it looks at `offline` too.
         let is_last = self.dirs.iter().all(|dir| dir.offline.load(Ordering::Acquire));
         (self.config.on_dir_failed)(path, is_last);
@@ -340,39 +313,41 @@ impl Replicas {
     /// [`DiskError`]; the directory is then not marked, and the next start scans it.
     pub fn close(&self, broker_epoch: i64) -> Result<(), DiskError> {
         let partitions = self.partitions();
-        for (at, dir) in self.dirs.iter().enumerate() {
-            if dir.offline.load(Ordering::Acquire) {
-                continue;
+        let mut closed: Vec<_> = self.dirs.iter().map(|_| (Vec::new(), Vec::new())).collect();
+        let mut close = |at: usize, log: &mut Log, name: TopicPartition, high_watermark| {
+            if self.dirs[at].offline.load(Ordering::Acquire) {
+                return Ok(());
             }
-            let (mut plans, mut rows) = (Vec::new(), Vec::new());
-            for partition in partitions.iter().filter(|partition| partition.dir == at) {
-                if let Some((mut log, high_watermark)) = partition.close() {
-                    let plan = log.close()?;
-                    // The rows are written once all plans have run.
-                    log.flushed(&plan);
-                    plans.push(plan);
-                    rows.push(log.checkpoint_row(partition.name(), high_watermark));
-                }
+            let (plans, rows) = &mut closed[at];
+            let plan = log.close()?;
+            // The rows are written once all plans have run.
+            log.flushed(&plan);
+            plans.push(plan);
+            rows.push(log.checkpoint_row(name, high_watermark));
+            Ok::<(), DiskError>(())
+        };
+        for partition in partitions {
+            let Left { dir, log, high_watermark, future } = partition.leave(false);
+            if let Some(mut log) = log {
+                close(dir, &mut log, partition.name(), high_watermark)?;
             }
-            // What no topic claimed stays as it is, checkpoints included.
-            for (name, found) in self.publishing().iter_mut().filter(|(_, found)| found.dir == at) {
-                plans.push(found.log.log.close()?);
-                rows.push(found.log.log.checkpoint_row(name.clone(), found.high_watermark));
+            if let Some(FutureLog { dir, mut log, .. }) = future {
+                close(dir, &mut log, partition.name(), high_watermark)?;
             }
-            dir.logs.close_clean(&plans, &rows, broker_epoch)?;
+        }
+        // What no topic claimed stays as it is, checkpoints included.
+        for (name, all) in &mut self.publishing().found {
+            for found in all {
+                close(found.dir, &mut found.log.log, name.clone(), found.high_watermark)?;
+            }
+        }
+        for (dir, (plans, rows)) in self.dirs.iter().zip(&closed) {
+            if !dir.offline.load(Ordering::Acquire) {
+                dir.logs.close_clean(plans, rows, broker_epoch)?;
+            }
         }
         Ok(())
     }
-}
-
-/// What a log is opened with, before the image is followed. Of an unknown topic holes in the offsets
-/// may be compaction's.
-fn opening_config(defaults: &TopicConfig, image: &Image, name: &TopicPartition) -> LogConfig {
-    let own = image.topic_configs(&name.topic).map(|own| own.iter());
-    let own = own.into_iter().flatten().map(|(key, value)| (&**key, &**value));
-    let mut opening = super::publish::log_config(&defaults.with(own).unwrap_or(defaults.clone()));
-    opening.compacted |= image.topic(&name.topic).is_none();
-    opening
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

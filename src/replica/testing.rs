@@ -39,6 +39,16 @@ impl Node {
 
     /// With the directory that `files` hold.
     pub fn on(files: Files) -> Self {
+        Self::on_dirs(files, &["/data"])
+    }
+
+    /// With these directories, of those that `files` hold.
+    pub fn on_dirs(files: Files, paths: &[&str]) -> Self {
+        Self::on_dead(files, paths, &[])
+    }
+
+    /// With others that could not be opened.
+    pub fn on_dead(files: Files, paths: &[&str], dead: &[&str]) -> Self {
         let env = Env {
             clock: Clock::simulated(NOW_MS),
             random: Random::seeded(1),
@@ -47,8 +57,11 @@ impl Node {
             tasks: Tasks::current(),
         };
         let identity = Identity { cluster_id: Some("c".to_owned()), node_id: BrokerId(1) };
-        let (path, options) = (std::path::Path::new("/data"), Default::default());
-        let dir = LogDir::open(&env.files, &env.random, path, &identity, &options).unwrap();
+        let open = |path: &&str| {
+            let (path, options) = (std::path::Path::new(path), Default::default());
+            LogDir::open(&env.files, &env.random, path, &identity, &options).unwrap()
+        };
+        let dirs = paths.iter().map(open).collect();
         let failed_dirs: Arc<Mutex<Vec<bool>>> = Arc::default();
         let failed = failed_dirs.clone();
         let config = ReplicasConfig {
@@ -56,17 +69,12 @@ impl Node {
             topic_defaults: TopicConfig::default(),
             fetch_bytes_max: 57_671_680,
             session_slots: 10,
+            dead_dirs: dead.iter().map(|path| (*path).to_owned()).collect(),
             on_dir_failed: Box::new(move |_, last| failed.lock().unwrap().push(last)),
         };
         let metrics = Arc::new(Metrics::new());
-        let opened = Replicas::open(
-            config,
-            env.clone(),
-            metrics.clone(),
-            vec![dir],
-            Some(7),
-            &Image::default(),
-        );
+        let image = Image::default();
+        let opened = Replicas::open(config, env.clone(), metrics.clone(), dirs, Some(7), &image);
         let replicas = opened.unwrap();
         Self { replicas, env, metrics, failed_dirs, image: Arc::default() }
     }
@@ -267,6 +275,8 @@ pub fn word(error: &ReplicaError) -> &'static str {
             Refusal::Twice(_) => "twice",
             Refusal::Size(_) => "size",
             Refusal::Deleted => "deleted",
+            Refusal::NameTooLong => "name",
+            Refusal::UnknownDirectory(_) => "unknown dir",
         },
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::common::{Offset, ProducerEpoch, ProducerId};
+use crate::common::{Offset, ProducerEpoch, ProducerId, TopicPartition};
 
 /// Why the log engine says no.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,8 @@ pub enum OperatorFault {
     OtherCluster { dir: PathBuf, found: String, asked: String },
     #[error("log directory `{}` belongs to node {found}, not {asked}", dir.display())]
     OtherNode { dir: PathBuf, found: i32, asked: i32 },
+    #[error("the topic name of {partition} is too long for a move between log directories")]
+    NameTooLong { partition: TopicPartition },
     #[error("`{}`, line {line}: {what}", file.display())]
     Unreadable { file: PathBuf, line: usize, what: String },
 }

@@ -275,24 +275,14 @@ impl Log {
         let max_timestamp = append_time.unwrap_or(batch.max_timestamp);
         let header = BatchHeader { base_offset, leader_epoch, max_timestamp, ..batch.header };
         crate::invariant!(header.last_offset() >= base_offset, "offsets run back: {header:?}");
-        let config = self.config.load();
-        let (size_bytes, segment_bytes) = (batch.bytes.len(), config.segment_bytes as usize);
+        let (size_bytes, config) = (batch.bytes.len(), self.config.load());
+        let segment_bytes = config.segment_bytes as usize;
         if size_bytes > segment_bytes {
             return Err(ClientFault::OverSegment { size_bytes, segment_bytes }.into());
         }
-        let rolled = self.should_roll(&config, size_bytes, &header, now_ms)?;
-        if rolled {
-            self.roll(now_ms)?;
-        }
+        drop(config);
         let body = &batch.bytes[HEADER_BYTES..];
-        let appending = Appending::from(&header);
-        self.active.append(&front, body, &appending, config.index_interval_bytes)?;
-        self.end_offset = header.next_offset();
-        self.epochs.assign(leader_epoch, base_offset);
-        self.active.write_full_pieces(&self.shared.files);
-        if let Some((ended, stable)) = self.producers.apply(&header, marker) {
-            self.active.note_ended(&ended, stable);
-        }
+        let rolled = self.put(&front, body, &header, marker, now_ms)?;
         Ok(Appended {
             base_offset,
             last_offset: header.last_offset(),
@@ -300,6 +290,31 @@ impl Log {
             duplicate: false,
             rolled,
         })
+    }
+
+    /// Writes a batch whose header says where it stands; returns whether a segment was begun.
+    pub(super) fn put(
+        &mut self,
+        front: &[u8; HEADER_BYTES],
+        body: &[u8],
+        header: &BatchHeader,
+        marker: Option<EndTxnMarker>,
+        now_ms: i64,
+    ) -> Result<bool, DiskError> {
+        let config = self.config.load();
+        let rolled = self.should_roll(&config, front.len() + body.len(), header, now_ms)?;
+        if rolled {
+            self.roll(now_ms)?;
+        }
+        let appending = Appending::from(header);
+        self.active.append(front, body, &appending, config.index_interval_bytes)?;
+        self.end_offset = header.next_offset();
+        self.epochs.assign(header.leader_epoch, header.base_offset);
+        self.active.write_full_pieces(&self.shared.files);
+        if let Some((ended, stable)) = self.producers.apply(header, marker) {
+            self.active.note_ended(&ended, stable);
+        }
+        Ok(rolled)
     }
 
     /// Kafka's rule: by size, by the age of the first record, by full indexes, by offsets that no

@@ -27,7 +27,7 @@ use super::small_files::{
 use crate::common::{BrokerId, Offset, TopicId, TopicPartition, format_uuid};
 use crate::env::{FileLock, Files, Random};
 
-const META_PROPERTIES: &str = "meta.properties";
+pub(super) const META_PROPERTIES: &str = "meta.properties";
 const LOCK: &str = ".lock";
 /// What a directory may hold beside hidden files before it is ours.
 const HARMLESS: [&str; 4] =
@@ -75,6 +75,8 @@ pub struct LoadedLog {
     pub log: Log,
     /// As checkpointed, within the log.
     pub high_watermark: Offset,
+    /// Copied here by a move that is not over.
+    pub is_future: bool,
 }
 
 /// What a directory holds.
@@ -124,9 +126,9 @@ pub struct LogDir {
     path: PathBuf,
     meta: MetaProperties,
     directory_id: Uuid,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// Partition directories were made or renamed since the last sync.
-    unsynced: AtomicBool,
+    pub(super) unsynced: AtomicBool,
     /// What the checkpoint files hold, so that an unchanged one is not written again.
     written: Mutex<BTreeMap<&'static str, Vec<u8>>>,
     /// One writer of checkpoints at a time, and none after a clean stop.
@@ -215,15 +217,18 @@ impl LogDir {
         let mut loaded = Loaded { logs: Vec::new(), clean, deleted: Vec::new() };
         for entry in self.shared.files.list(&self.path).at("list", &self.path)? {
             let dir = self.path.join(&entry.name);
-            let partition = match parse_dir(&entry.name) {
-                DirName::Partition(partition) if entry.is_dir => partition,
+            let (partition, is_future) = match parse_dir(&entry.name) {
+                DirName::Partition(partition) if entry.is_dir => (partition, false),
+                DirName::Future(partition) if entry.is_dir => (partition, true),
                 DirName::Deleted if entry.is_dir => {
                     loaded.deleted.push(DeletedLog { dir });
                     continue;
                 }
-                DirName::Partition(_) | DirName::Deleted | DirName::Aside | DirName::Other => {
-                    continue;
-                }
+                DirName::Partition(_)
+                | DirName::Future(_)
+                | DirName::Deleted
+                | DirName::Aside
+                | DirName::Other => continue,
             };
             let opening = Opening {
                 shared: self.shared.clone(),
@@ -240,7 +245,7 @@ impl LogDir {
             let high_watermark = high_watermarks.get(&partition).copied().unwrap_or(0);
             let high_watermark = high_watermark.clamp(log.start_offset(), log.end_offset());
             lowered |= recovery_points.get(&partition).is_some_and(|at| *at > log.recovery_point());
-            loaded.logs.push(LoadedLog { partition, topic_id, log, high_watermark });
+            loaded.logs.push(LoadedLog { partition, topic_id, log, high_watermark, is_future });
         }
         if lowered && !clean {
             // Logs were cut. What is appended to them next may not pass for durable by the old word.
@@ -266,6 +271,16 @@ impl LogDir {
     ) -> Result<Log, DiskError> {
         self.forget_checkpoints_of(partition)?;
         let dir = self.path.join(partition.to_string());
+        self.create_in(dir, topic_id, config, (0, now_ms))
+    }
+
+    pub(super) fn create_in(
+        &self,
+        dir: PathBuf,
+        topic_id: TopicId,
+        config: Arc<ArcSwap<LogConfig>>,
+        (start_offset, now_ms): (Offset, i64),
+    ) -> Result<Log, DiskError> {
         self.shared.files.create_dir_all(&dir).at("create", &dir)?;
         let metadata = dir.join(PARTITION_METADATA);
         let content = encode_partition_metadata(topic_id);
@@ -277,7 +292,7 @@ impl LogDir {
             config,
             clean: false,
             recovery_point: Some(0),
-            start_offset: 0,
+            start_offset,
             high_watermark: None,
             now_ms,
         };
@@ -509,7 +524,7 @@ impl LogDir {
 }
 
 /// `None`: there is no such file.
-fn read(files: &Files, path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
+pub(super) fn read(files: &Files, path: &Path) -> Result<Option<Vec<u8>>, DiskError> {
     match files.read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         outcome => outcome.at("read", path).map(Some),
@@ -520,7 +535,7 @@ fn unreadable(path: &Path, error: Malformed) -> OperatorFault {
     OperatorFault::Unreadable { file: path.to_owned(), line: error.line, what: error.what }
 }
 
-fn check_identity(
+pub(super) fn check_identity(
     dir: &Path,
     bytes: &[u8],
     identity: &Identity,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::testing::{
     Disk, EPOCH, NOW, append, batch, by_producer, contents, fill, partition, row, small, topic_id,
 };
-use super::{Identity, Loading, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError};
+use super::{Identity, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError};
 use crate::common::{BrokerId, TopicPartition};
 use crate::env::Random;
 

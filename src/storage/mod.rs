@@ -11,9 +11,11 @@ mod clean;
 mod error;
 mod fd_cache;
 mod flush;
+mod future;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 mod index;
+mod inspect;
 mod leader_epochs;
 mod leftovers;
 mod load;
@@ -50,6 +52,7 @@ pub use clean::{
 pub use error::{ClientFault, DiskError, OperatorFault, StorageError};
 pub use fd_cache::SegmentFile;
 pub use flush::{FlushPlan, run_all};
+pub use inspect::{Inspected, inspect};
 pub use leader_epochs::LeaderEpochs;
 pub use log::{Appended, Log, LogConfig};
 pub use log_dir::{

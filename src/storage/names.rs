@@ -15,6 +15,7 @@ pub(super) const DELETED: &str = ".deleted";
 pub(super) const CLEANED: &str = ".cleaned";
 /// A cleaned segment that is whole and takes the place of those it was made from.
 pub(super) const SWAP: &str = ".swap";
+const FUTURE: &str = "-future";
 pub(super) const EPOCH_CHECKPOINT: &str = "leader-epoch-checkpoint";
 pub(super) const PARTITION_METADATA: &str = "partition.metadata";
 
@@ -66,7 +67,9 @@ pub(super) enum DirName {
     Partition(TopicPartition),
     /// Deleted, its files not yet removed.
     Deleted,
-    /// A move between log directories (`-future`), or set aside by Kafka (`-stray`).
+    /// What a move between log directories has copied so far.
+    Future(TopicPartition),
+    /// Set aside by Kafka (`-stray`).
     Aside,
     Other,
 }
@@ -75,8 +78,15 @@ pub(super) fn parse_dir(name: &str) -> DirName {
     if name.ends_with("-delete") && name.contains('.') {
         return DirName::Deleted;
     }
-    if name.ends_with("-future") || name.ends_with("-stray") {
+    if name.ends_with("-stray") {
         return DirName::Aside;
+    }
+    if let Some(moving) = name.strip_suffix(FUTURE) {
+        let partition = moving.rsplit_once('.').map(|(partition, _)| parse_dir(partition));
+        return match partition {
+            Some(DirName::Partition(partition)) => DirName::Future(partition),
+            _ => DirName::Aside,
+        };
     }
     let parsed = name.rsplit_once('-').filter(|(topic, number)| {
         let digits = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -93,6 +103,12 @@ pub(super) fn deleted_dir(partition: &TopicPartition, id: Uuid) -> String {
     let suffix = format!("-{}.{}-delete", partition.partition, id.simple());
     let kept = partition.topic.len().min(NAME_BYTES_MAX - suffix.len());
     format!("{}{suffix}", &partition.topic[..kept])
+}
+
+/// `<topic>-<partition>.<32 hex digits>-future`; `None` where the name would be too long.
+pub(super) fn future_dir(partition: &TopicPartition, id: Uuid) -> Option<String> {
+    let name = format!("{partition}.{}{FUTURE}", id.simple());
+    (name.len() <= NAME_BYTES_MAX).then_some(name)
 }
 
 /// A log's directory, which a deletion renames under those that still read it.
@@ -146,7 +162,11 @@ mod tests {
             ("my-topic.v2-17", partition("my-topic.v2", 17)),
             ("a.b-delete-3", partition("a.b-delete", 3)),
             ("orders-0.3fa85f6457174562b3fc2c963f66afa6-delete", DirName::Deleted),
-            ("orders-0.3fa85f6457174562b3fc2c963f66afa6-future", DirName::Aside),
+            (
+                "orders-0.3fa85f6457174562b3fc2c963f66afa6-future",
+                DirName::Future(TopicPartition::new("orders", 0)),
+            ),
+            ("orders-future", DirName::Aside),
             ("orders-0.3fa85f6457174562b3fc2c963f66afa6-stray", DirName::Aside),
             ("__cluster_metadata-0", DirName::Other),
             ("__ottla_metadata", DirName::Other),
@@ -157,6 +177,19 @@ mod tests {
         for (name, is) in table {
             assert_eq!(parse_dir(name), is, "{name}");
         }
+    }
+
+    #[test]
+    fn a_future_directory_is_read_back_and_never_cut() {
+        let partition = TopicPartition::new("a.b-c", 3);
+        let name = future_dir(&partition, Uuid::from_u128(1)).unwrap();
+        assert_eq!(name, "a.b-c-3.00000000000000000000000000000001-future");
+        assert_eq!(parse_dir(&name), DirName::Future(partition));
+        let fits = |bytes| {
+            let partition = TopicPartition::new("x".repeat(bytes).as_str(), 7);
+            future_dir(&partition, Uuid::nil()).is_some()
+        };
+        assert_eq!((fits(213), fits(214)), (true, false));
     }
 
     #[test]

@@ -153,6 +153,16 @@ impl Broker {
         Ok(())
     }
 
+    /// Starts the stopped broker's directory with the other kind of broker, or again with its own.
+    pub fn start_as(&mut self, kind: Kind, settings: &Settings) -> Result<(), String> {
+        if kind != self.kind {
+            let settings = settings.with_listeners()?;
+            ottla::prepare(&self.room, &settings)?;
+            (self.kind, self.port) = (kind, settings.port()?);
+        }
+        self.start_again()
+    }
+
     pub fn restart(&mut self, how: Stop) -> Result<(), String> {
         self.stop(how)?;
         self.start_again()

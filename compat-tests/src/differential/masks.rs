@@ -51,9 +51,8 @@ impl Masks {
             else {
                 continue;
             };
-            if let Some(Value::Array(elements)) = answer.get_mut(field) {
-                elements.retain(|e| e[key].as_str().is_some_and(|name| name.starts_with(case)));
-            }
+            let fields: Vec<&str> = field.split('.').collect();
+            keep_own(&mut answer, &fields, key, case);
         }
         answer
     }
@@ -115,6 +114,15 @@ impl Masks {
     }
 }
 
+fn keep_own(value: &mut Value, fields: &[&str], key: &str, case: &str) {
+    let Some((field, rest)) = fields.split_first() else { return };
+    let Some(Value::Array(elements)) = value.get_mut(*field) else { return };
+    if rest.is_empty() {
+        elements.retain(|e| e[key].as_str().is_some_and(|name| name.starts_with(case)));
+    }
+    elements.iter_mut().for_each(|element| keep_own(element, rest, key, case));
+}
+
 /// `rule path [by key] reason`; a row without a reason is refused.
 fn row(line: &str) -> Result<(Rule, String), String> {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -134,7 +142,10 @@ fn row(line: &str) -> Result<(Rule, String), String> {
 
 fn arranged(rule: Option<&Rule>, left: &[Value], right: &[Value]) -> (Vec<Value>, Vec<Value>) {
     let (mut left, mut right) = (left.to_vec(), right.to_vec());
-    let (Some(Rule::SortBy(key)) | Some(Rule::SubsetBy(key))) = rule else {
+    let (Rule::SortBy(key) | Rule::SubsetBy(key) | Rule::OwnBy(key)) = (match rule {
+        Some(rule) => rule,
+        None => return (left, right),
+    }) else {
         return (left, right);
     };
     // An array of plain values is ordered by the values themselves.

@@ -116,7 +116,7 @@ pub fn survives(places: &Places, broker: &mut Broker, how: Stop) -> Result<(), S
     if new_id > old_id { Ok(()) } else { Err(format!("producer id {new_id} after {old_id}")) }
 }
 
-fn producer_id(client: &mut Client) -> Result<i64, String> {
+pub fn producer_id(client: &mut Client) -> Result<i64, String> {
     let asked = json!({ "transactionalId": null, "transactionTimeoutMs": 60000 });
     let given = |answer: &Value| answer["errorCode"] == 0;
     let answer = client.until("InitProducerId", 4, asked, given)?;

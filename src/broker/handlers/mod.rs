@@ -62,6 +62,7 @@ pub mod produce;
 
 handlers! {
     alter_configs
+    alter_replica_log_dirs
     api_versions
     create_partitions
     create_topics
@@ -71,6 +72,7 @@ handlers! {
     describe_cluster
     describe_configs
     describe_groups
+    describe_log_dirs
     describe_topic_partitions
     fetch
     find_coordinator

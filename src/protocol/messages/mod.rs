@@ -15,6 +15,7 @@ use super::wire::{DecodeError, EncodeError, Pieces, WireRequest, WireResponse};
 
 pub mod api_versions;
 pub mod delete_groups;
+pub mod describe_log_dirs;
 pub mod fetch;
 pub mod list_offsets;
 pub mod offsets;
@@ -126,6 +127,8 @@ messages_of! {
     OffsetForLeaderEpoch: foreign OffsetForLeaderEpochRequest in offset_for_leader_epoch_request, OffsetForLeaderEpochResponse in offset_for_leader_epoch_response;
     DescribeConfigs: foreign DescribeConfigsRequest in describe_configs_request, DescribeConfigsResponse in describe_configs_response;
     AlterConfigs: foreign AlterConfigsRequest in alter_configs_request, AlterConfigsResponse in alter_configs_response;
+    AlterReplicaLogDirs: foreign AlterReplicaLogDirsRequest in alter_replica_log_dirs_request, AlterReplicaLogDirsResponse in alter_replica_log_dirs_response;
+    DescribeLogDirs: own DescribeLogDirsRequest in describe_log_dirs, DescribeLogDirsResponse in describe_log_dirs;
     CreatePartitions: foreign CreatePartitionsRequest in create_partitions_request, CreatePartitionsResponse in create_partitions_response;
     DeleteGroups: own DeleteGroupsRequest in delete_groups, DeleteGroupsResponse in delete_groups;
     IncrementalAlterConfigs: foreign IncrementalAlterConfigsRequest in incremental_alter_configs_request, IncrementalAlterConfigsResponse in incremental_alter_configs_response;

@@ -5,5 +5,6 @@
 mod cluster;
 mod configs;
 mod groups;
+mod log_dirs;
 mod producers;
 mod topics;
