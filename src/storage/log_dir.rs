@@ -204,12 +204,15 @@ impl LogDir {
     /// [`DiskError`].
     pub fn load(&self, loading: &Loading<'_>) -> Result<Loaded, StorageError> {
         let clean = self.take_clean_mark(loading.last_broker_epoch)?;
+        // No checkpoint was due yet, and the cleaner has one written before it begins.
+        let has = |name: &str| self.shared.files.exists(&self.path.join(name));
+        let is_young = !has(RECOVERY_POINT) && !has(CLEANER);
         let recovery_points = self.read_checkpoint(RECOVERY_POINT)?;
-        // A log that the checkpoint does not name yet is younger than it.
-        let none = (!self.written().contains_key(RECOVERY_POINT)).then_some(None);
-        let recovery_point = |partition: &TopicPartition| {
-            let known = recovery_points.get(partition).copied();
-            known.map(Some).or(none).unwrap_or(Some(0))
+        let recovery_point = |partition: &TopicPartition| match recovery_points.get(partition) {
+            Some(offset) => Some(*offset),
+            // A log that the checkpoint does not name yet is younger than it.
+            None if self.written().contains_key(RECOVERY_POINT) || is_young => Some(0),
+            None => None,
         };
         let start_offsets = self.read_checkpoint(LOG_START)?;
         let high_watermarks = self.read_checkpoint(REPLICATION)?;

@@ -415,3 +415,28 @@ fn a_changed_config_reaches_running_logs() {
     append(&mut log, &batch(&[(NOW, "x")])).unwrap();
     assert_eq!(log.segment_count(), 2);
 }
+
+/// The end of a sealed segment did not reach the disk, the next segment did. Before anything was
+/// ever compacted that is no hole of compaction.
+#[test]
+fn a_hole_before_the_first_checkpoint_cuts_the_log_unless_a_cleaner_was_at_work() {
+    for (cleaned, end) in [(false, 4), (true, 9)] {
+        let disk = Disk::new(small());
+        let dir = disk.open().unwrap();
+        let mut log = disk.create(&dir);
+        fill(&mut log, 5);
+        let first = disk.path.join("orders-0/00000000000000000000.log");
+        let size_bytes = disk.files.size_of(&first).unwrap();
+        log.roll(NOW).unwrap();
+        fill(&mut log, 4);
+        if cleaned {
+            dir.write_clean_offsets(&[(partition(), 2)].into()).unwrap();
+        }
+        drop((dir, log));
+        disk.sim.kill();
+        let bytes = disk.files.read(&first).unwrap();
+        disk.files.write(&first, &bytes[..bytes.len() - size_bytes as usize / 5]).unwrap();
+        let (_dir, log) = disk.reopen(None);
+        assert_eq!(log.end_offset(), end, "a cleaner was at work: {cleaned}");
+    }
+}

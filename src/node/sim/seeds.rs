@@ -35,6 +35,13 @@ slices! {
     no_seed_of_875_to_999_breaks_a_promise: 875..1_000;
 }
 
+#[test]
+fn seeds_that_once_failed_break_no_promise() {
+    for seed in [1_205] {
+        run_all(seed..seed + 1);
+    }
+}
+
 /// Answers, their times, and every call to the disk.
 #[test]
 fn a_seed_replays_byte_for_byte() {
