@@ -263,3 +263,28 @@ fn damage_in_the_middle_is_named_by_file_and_byte() {
     let said = read.unwrap_err().to_string();
     assert!(said.contains(name) && said.contains("the batch at byte "), "{said}");
 }
+
+/// After a clean stop nothing is scanned; the first reader pays for the checksums of all others.
+#[test]
+fn batches_are_looked_at_once_and_then_sent_from_their_file() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    for at in 0..6 {
+        append(&mut log, &batch(&[(NOW + at, "v")])).unwrap();
+    }
+    disk.stop(dir, log);
+    let (_dir, mut log) = disk.reopen(Some(7));
+    let read = |log: &Log, from: Offset| {
+        let slices = log.read(from, log.end_offset(), 10_000, true).unwrap();
+        let (unchecked, bytes) = (slices.is_unchecked(), slices.read().unwrap());
+        (unchecked, whole(&bytes).len())
+    };
+    assert_eq!(read(&log, 3), (true, 3));
+    assert_eq!(read(&log, 3), (true, 3), "what is before it was not looked at");
+    assert_eq!(read(&log, 0), (true, 6));
+    assert_eq!(read(&log, 0), (false, 6));
+    assert_eq!(read(&log, 3), (false, 3));
+    append(&mut log, &batch(&[(NOW + 6, "v")])).unwrap();
+    assert_eq!(read(&log, 6), (false, 1), "what is written now needs no look");
+}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use super::error::{At, DiskError};
@@ -58,6 +58,8 @@ pub struct SegmentFile {
     used: AtomicBool,
     damage_told: AtomicBool,
     index_told: AtomicBool,
+    /// Bytes from the front whose checksums were found right since the start.
+    sound_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -99,6 +101,7 @@ impl SegmentFile {
             open,
             used,
             damage_told,
+            sound_bytes: AtomicU64::new(0),
             index_told,
         })
     }
@@ -213,6 +216,18 @@ impl SegmentFile {
         if !self.index_told.swap(true, Ordering::Relaxed) {
             let file = self.path(kind);
             tracing::warn!(file = %file.display(), "index is damaged, it is not believed");
+        }
+    }
+
+    /// Whether all checksums up to byte `end` of the data were found right since the start.
+    pub(super) fn is_sound_until(&self, end: u64) -> bool {
+        end <= self.sound_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the checksums in these bytes are right; only what joins the front counts.
+    pub(super) fn note_sound(&self, bytes: std::ops::Range<u64>) {
+        if self.is_sound_until(bytes.start) {
+            self.sound_bytes.fetch_max(bytes.end, Ordering::Relaxed);
         }
     }
 

@@ -12,7 +12,7 @@ use super::log::Log;
 use super::names::Kind;
 use super::segment::{Found, Hint, Located, MaxTimestamp, SealedSegment, find};
 use super::txn_index::{self, AbortedTxn};
-use super::walk::{Expected, Headers, read_batch, sound_bytes};
+use super::walk::{Expected, Headers, Looked, look_at, read_batch};
 use crate::common::{LeaderEpoch, Offset};
 use crate::env::FileSlice;
 use crate::protocol::batch::{BatchHeader, HEADER_BYTES, records};
@@ -183,7 +183,9 @@ impl ReadPlan {
         let bytes_to_end = newer + u64::from(piece.size_bytes.saturating_sub(first.position));
         let (end_offset, end) = (piece.next_base_offset, u64::from(piece.size_bytes));
         let expected = Expected { end_offset, end };
-        let unchecked = (first.base_offset < self.view.checked_from).then_some(expected);
+        let is_checked = first.base_offset >= self.view.checked_from
+            || piece.file.is_sound_until(position + size_bytes as u64);
+        let unchecked = (!is_checked).then_some(expected);
         let slice = LogSlice { file: piece.file.clone(), position, size_bytes, unchecked };
         Ok(LogSlices { slice: Some(slice), bytes_to_end, available_bytes })
     }
@@ -195,7 +197,7 @@ struct LogSlice {
     file: Arc<SegmentFile>,
     position: u64,
     size_bytes: usize,
-    /// Nobody has looked at these batches since the start.
+    /// Nobody has looked at all of these batches since the start.
     unchecked: Option<Expected>,
 }
 
@@ -208,12 +210,17 @@ impl LogSlice {
         let more = expected.end.saturating_sub(after).min(HEADER_BYTES as u64) as usize;
         let read = self.file.log()?.read_append(out, after, more);
         read.at("read", &self.file.path(Kind::Log))?;
-        let (sound, damage) = sound_bytes(out, expected);
-        out.truncate(whole.min(sound));
-        let Some(reason) = damage.filter(|_| sound < whole) else { return Ok(()) };
-        let byte = self.position + sound as u64;
+        let Looked { sound, damage } = look_at(out, expected);
+        let sound_until = self.position + sound.min(whole) as u64;
+        self.file.note_sound(self.position..sound_until);
+        let Some(reason) = damage.filter(|_| sound < whole) else {
+            out.truncate(whole);
+            return Ok(());
+        };
+        out.truncate(sound);
         let path = self.file.path(Kind::Log);
-        let damage = DiskError::damaged(&path, format!("the batch at byte {byte}: {reason}"));
+        let what = format!("the batch at byte {sound_until}: {reason}");
+        let damage = DiskError::damaged(&path, what);
         self.file.tell_damage(&damage);
         if sound == 0 { Err(damage) } else { Ok(()) }
     }

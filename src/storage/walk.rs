@@ -102,15 +102,23 @@ pub(super) struct Expected {
     pub end: u64,
 }
 
-/// How many of `bytes` may be served: whole batches with the right CRC, in order, and what is
-/// there of the one behind them; and what is wrong with the first byte that may not.
-pub(super) fn sound_bytes(bytes: &[u8], expected: &Expected) -> (usize, Option<String>) {
+/// What [`look_at`] says of bytes from the start of a batch on.
+pub(super) struct Looked {
+    /// Bytes of whole batches with the right CRC, in order.
+    pub sound: usize,
+    /// What is wrong with the batch behind them.
+    pub damage: Option<String>,
+}
+
+/// Goes through whole batches up to the first damaged one, or one that is cut short.
+pub(super) fn look_at(bytes: &[u8], expected: &Expected) -> Looked {
+    let damaged = |sound, what| Looked { sound, damage: Some(what) };
     // Where the batch before begins, and whether its own offset is beyond doubt.
     let (mut at, mut before) = (0, None::<(usize, Offset, bool)>);
     while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= HEADER_BYTES) {
         let header = match BatchHeader::parse(rest) {
             Ok(header) => header,
-            Err(error) => return (at, Some(error.to_string())),
+            Err(error) => return damaged(at, error.to_string()),
         };
         let (base, next) = (header.base_offset, header.next_offset());
         if let Some((begin, end, is_sure)) = before
@@ -118,20 +126,20 @@ pub(super) fn sound_bytes(bytes: &[u8], expected: &Expected) -> (usize, Option<S
         {
             // One of the two offsets is wrong: this one, unless only the other is in doubt.
             let wrong = if is_sure { at } else { begin };
-            return (wrong, Some(format!("offset {base} stands behind {}", end - 1)));
+            return damaged(wrong, format!("offset {base} stands behind {}", end - 1));
         }
         if base < 0 || header.last_offset_delta < 0 || next > expected.end_offset {
-            return (at, Some(format!("offsets {base} to {} cannot be here", next - 1)));
+            return damaged(at, format!("offsets {base} to {} cannot be here", next - 1));
         }
         let Some(batch) = rest.get(..header.size_bytes()) else { break };
         if crc_of(batch) != header.crc {
-            return (at, Some("the CRC is wrong".to_owned()));
+            return damaged(at, "the CRC is wrong".to_owned());
         }
         let follows = before.is_some_and(|(_, end, _)| base == end);
         before = Some((at, next, follows));
         at += batch.len();
     }
-    (bytes.len(), None)
+    Looked { sound: at, damage: None }
 }
 
 /// One batch that [`ValidBatches`] found.
