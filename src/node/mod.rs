@@ -99,6 +99,7 @@ impl Node {
             registered.map_err(NodeError::Register)?;
         }
         create_topics(&metadata, &topics).await?;
+        replicas.flush_what_a_crash_left().await;
         let broker = Arc::new(Broker {
             id,
             cluster_id,

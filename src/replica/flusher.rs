@@ -162,7 +162,7 @@ async fn run_as_task(shared: Arc<Shared>, files: Files, clock: Clock, on_failure
 
 /// Flushes all that is wanted together and moves the high watermarks on. Returns what a full disk
 /// has stopped before anything was synced: it is to be tried again.
-fn flush(files: &Files, wanted: &[Wanted], on_failure: &OnFailure) -> Vec<Wanted> {
+pub(super) fn flush(files: &Files, wanted: &[Wanted], on_failure: &OnFailure) -> Vec<Wanted> {
     let mut stopped = Vec::new();
     let mut planned: Vec<&Arc<Partition>> = Vec::with_capacity(wanted.len());
     let mut plans: Vec<FlushPlan> = Vec::with_capacity(wanted.len());

@@ -166,6 +166,17 @@ async fn what_a_kill_left_unflushed_is_flushed_by_the_next_start() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_kill_left_unflushed_is_flushed_before_anybody_looks() {
+    let node = Node::with_topic(&[]);
+    node.put(batch(&["a", "b"])).await;
+    let mut node = Node::on(node.stop().await);
+    node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);
+    node.create("t", 1, 2, &[("flush.messages", "1")]);
+    node.replicas.flush_what_a_crash_left().await;
+    assert_eq!(node.partition(0).offsets().unwrap().high_watermark, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_flush_that_a_full_disk_stops_waits_and_takes_nothing_offline() {
     let node = Node::with_topic(&[("flush.messages", "1")]);
     let flusher = node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);

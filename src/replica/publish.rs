@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use arc_swap::ArcSwap;
 
 use super::directories::{NO_DIR, Unclaimed};
-use super::flusher::Until;
+use super::flusher::{self, Until, Wanted};
 use super::housekeeping::Deleted;
 use super::partition::{FutureLog, Partition, Role};
 use super::replicas::{OwnedLog, Replicas, Topics};
@@ -107,6 +107,31 @@ impl Replicas {
     fn flush_what_waits(&self, partition: &Arc<Partition>) {
         if partition.waits_for_flush() {
             self.flush_soon(partition, Until::End);
+        }
+    }
+
+    /// Before the ports open, so that nobody sees a high watermark below what was acknowledged.
+    pub async fn flush_what_a_crash_left(self: &Arc<Self>) {
+        let mut waiting = self.partitions();
+        waiting.retain(|partition| partition.waits_for_flush());
+        if waiting.is_empty() {
+            return;
+        }
+        let replicas = self.clone();
+        let flushed = self.env().tasks.spawn_blocking(move || replicas.flush_now(waiting)).await;
+        if let Err(error) = flushed {
+            tracing::error!(%error, "logs that a crash left were not flushed");
+        }
+    }
+
+    fn flush_now(&self, partitions: Vec<Arc<Partition>>) {
+        let mut by_dir: BTreeMap<usize, Vec<Wanted>> = BTreeMap::new();
+        for partition in partitions {
+            by_dir.entry(partition.dir()).or_default().push((partition, Until::End));
+        }
+        for wanted in by_dir.values() {
+            let stopped = flusher::flush(&self.env().files, wanted, &self.on_failure());
+            stopped.iter().for_each(|(partition, until)| self.flush_soon(partition, *until));
         }
     }
 

@@ -7,6 +7,7 @@ use crate::wire::batch;
 use crate::wire::codec::{from_hex, to_hex};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Partition 0 of a topic, as seen from outside.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Looker {
     data: PathBuf,
 }
 
+/// Topics made by [`Looker::settle`], on any broker.
+static SETTLED: AtomicU32 = AtomicU32::new(0);
 const TIMESTAMP: i64 = 1_700_000_000_000;
 
 impl Looker {
@@ -85,9 +88,19 @@ impl Looker {
         let asked = json!({ "resources": [resource] });
         let answer = self.client.ask("IncrementalAlterConfigs", 1, asked)?;
         match answer["responses"][0]["errorCode"].as_i64() {
-            Some(0) => Ok(()),
+            Some(0) => self.settle(),
             _ => Err(format!("IncrementalAlterConfigs: {answer}")),
         }
+    }
+
+    /// Until the broker goes by all that was answered so far. Kafka takes metadata up in steps, within a step
+    /// topics before configs: the second topic made here is of a later step than the change.
+    fn settle(&mut self) -> Result<(), String> {
+        for _ in 0..2 {
+            let number = SETTLED.fetch_add(1, Ordering::Relaxed);
+            self.create(&format!("settled-{number}"), &[])?;
+        }
+        Ok(())
     }
 
     pub fn delete_records(&mut self, topic: &str, offset: i64) -> Result<(), String> {

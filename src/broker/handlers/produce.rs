@@ -133,7 +133,9 @@ fn reply(broker: &Broker, call: &Call<ProduceRequest>, outcomes: &[Outcome]) -> 
             .partition_data
             .iter()
             .zip(&mut outcomes)
-            .map(|(part, outcome)| shape(&names(topic), part.index, outcome, version, &mut leaders))
+            .map(|(part, outcome)| {
+                shape(|| names(topic), part.index, outcome, version, &mut leaders)
+            })
             .collect(),
     });
     let responses = responses.collect();
@@ -157,7 +159,7 @@ fn name(broker: &Broker, topic: &TopicProduceData, version: i16) -> String {
 }
 
 fn shape(
-    topic: &str,
+    topic: impl FnOnce() -> String,
     index: i32,
     outcome: &Outcome,
     version: i16,
@@ -172,7 +174,7 @@ fn shape(
         ..PartitionProduceResponse::default()
     };
     let Err(error) = &outcome.result else { return shaped };
-    let refusal = border::produce_refusal(error, &format_args!("{topic}-{index}"));
+    let refusal = border::produce_refusal(error, &format_args!("{}-{index}", topic()));
     shaped.error_code = refusal.code as i16;
     shaped.error_message = refusal.message.map(|message| crate::broker::shape::text(&message));
     let records = refusal.records.into_iter().map(|(batch_index, message)| {
