@@ -152,13 +152,19 @@ async fn with_flush_messages_one_nothing_is_acknowledged_before_it_is_durable() 
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_a_kill_left_unflushed_is_flushed_by_the_next_start() {
+/// Two records of `t`, and a start after a kill.
+async fn left_unflushed_by_a_kill() -> Node {
     let node = Node::with_topic(&[]);
     node.put(batch(&["a", "b"])).await;
     let mut node = Node::on(node.stop().await);
     node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);
     node.create("t", 1, 2, &[("flush.messages", "1")]);
+    node
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_kill_left_unflushed_is_flushed_by_itself() {
+    let node = left_unflushed_by_a_kill().await;
     assert_eq!(node.partition(0).offsets().unwrap().high_watermark, 0);
     let flusher = node.replicas.dirs[0].flusher.get().unwrap();
     flusher.run_once(&node.env.files, &node.replicas.on_failure());
@@ -166,12 +172,8 @@ async fn what_a_kill_left_unflushed_is_flushed_by_the_next_start() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_kill_left_unflushed_is_flushed_before_anybody_looks() {
-    let node = Node::with_topic(&[]);
-    node.put(batch(&["a", "b"])).await;
-    let mut node = Node::on(node.stop().await);
-    node.replicas.dirs[0].flusher.get_or_init(Flusher::by_hand);
-    node.create("t", 1, 2, &[("flush.messages", "1")]);
+async fn what_a_kill_left_unflushed_is_flushed_before_the_ports_open() {
+    let node = left_unflushed_by_a_kill().await;
     node.replicas.flush_what_a_crash_left().await;
     assert_eq!(node.partition(0).offsets().unwrap().high_watermark, 2);
 }
