@@ -19,7 +19,7 @@ pub use files_sim::{FaultOn, SimCounts, SimFiles};
 pub use net::{Bound, Listener, Net, Stream};
 pub use net_sim::SimNet;
 pub use random::Random;
-pub use tasks::Tasks;
+pub use tasks::{Tasks, on_each};
 
 /// All doors of one node. Cloning shares them.
 #[derive(Clone)]

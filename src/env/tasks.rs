@@ -4,8 +4,8 @@
 
 use std::future::Future;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -157,5 +157,85 @@ impl Tasks {
     /// Tasks spawned here that ended in a panic.
     pub fn panicked(&self) -> usize {
         self.counts.panicked.load(Ordering::Relaxed)
+    }
+}
+
+/// Does `work` on each item, on up to `threads` threads, the calling one among them; with 1 in
+/// order. Returns what each gave, in the order of the items.
+///
+/// # Errors
+/// The first that any thread met; the items that were not begun by then are left.
+pub fn on_each<T: Send, R: Send, E: Send>(
+    threads: usize,
+    items: Vec<T>,
+    work: impl Fn(T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    if threads <= 1 || items.len() <= 1 {
+        return items.into_iter().map(work).collect();
+    }
+    let others = threads.min(items.len()) - 1;
+    let (left, failed) = (Mutex::new(items.into_iter().enumerate()), AtomicBool::new(false));
+    let take = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let worker = || {
+        let mut done = Vec::new();
+        while let Some((at, item)) = take() {
+            if failed.load(Ordering::Relaxed) {
+                break;
+            }
+            let outcome = work(item);
+            failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+            done.push((at, outcome?));
+        }
+        Ok(done)
+    };
+    let mut done = std::thread::scope(|scope| {
+        // Those that the system does not start are not missed.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let others: Vec<_> = (0..others).filter_map(start).collect();
+        let mut done = worker()?;
+        for other in others {
+            let outcome = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            done.extend(outcome?);
+        }
+        Ok(done)
+    })?;
+    done.sort_unstable_by_key(|(at, _)| *at);
+    Ok(done.into_iter().map(|(_, given)| given).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::on_each;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn each_item_is_done_once_and_the_answers_keep_their_order() {
+        for threads in [0, 1, 2, 7] {
+            let done = on_each(threads, (0..100).collect(), |n: i32| Ok::<_, ()>(n * 2));
+            assert_eq!(done, Ok((0..100).map(|n| n * 2).collect()), "{threads} threads");
+            assert_eq!(on_each(threads, vec![], Ok::<i32, ()>), Ok(vec![]));
+        }
+    }
+
+    #[test]
+    fn as_many_threads_work_at_once_as_are_asked_for() {
+        // Nobody goes on before three are there.
+        let three = Barrier::new(3);
+        let done = on_each(3, vec![(); 3], |()| Ok::<_, ()>(three.wait().is_leader()));
+        assert_eq!(done.map(|all| all.iter().filter(|first| **first).count()), Ok(1));
+    }
+
+    #[test]
+    fn the_first_error_ends_it() {
+        for threads in [1, 2] {
+            let begun = AtomicUsize::new(0);
+            let done = on_each(threads, (0..1000).collect(), |n: i32| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                if n == 0 { Err("no") } else { Ok(n) }
+            });
+            assert_eq!(done, Err("no"), "{threads} threads");
+            assert!(threads > 1 || begun.load(Ordering::Relaxed) == 1);
+        }
     }
 }

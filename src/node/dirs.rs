@@ -115,6 +115,11 @@ pub fn replicas(
     let settings = ReplicasConfig {
         node: BrokerId(config.node.node_id),
         topic_defaults: config.topic_defaults.clone(),
+        recovery_threads: if env.tasks.has_threads() {
+            usize::try_from(config.log.recovery_threads).unwrap_or(1)
+        } else {
+            1
+        },
         fetch_bytes_max: config.network.fetch_max_bytes,
         session_slots: super::session_slots(config),
         dead_dirs,

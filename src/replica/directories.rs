@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use uuid::Uuid;
 
 use super::housekeeping::Deleted;
-use super::replicas::{Dir, OwnedLog, Replicas, lock};
+use super::replicas::{Dir, OwnedLog, Replicas, ReplicasConfig, lock};
 use super::topics::Topic;
 use crate::common::{Offset, TopicId, TopicPartition};
 use crate::config::TopicConfig;
@@ -57,7 +57,7 @@ pub(super) struct Opened {
 /// Opens all logs in `dirs`. A directory that fails is left out while another one works.
 pub(super) fn open(
     env: &Env,
-    (defaults, image): (&TopicConfig, &Image),
+    (config, image): (&ReplicasConfig, &Image),
     dirs: Vec<LogDir>,
     last_broker_epoch: Option<i64>,
 ) -> Result<Opened, StorageError> {
@@ -66,7 +66,7 @@ pub(super) fn open(
     for logs in dirs {
         let cells = Mutex::new(HashMap::new());
         let cell = |name: &TopicPartition| {
-            let of_topic = opening_config(defaults, image, name);
+            let of_topic = opening_config(&config.topic_defaults, image, name);
             let cell = Arc::new(ArcSwap::from_pointee(of_topic));
             lock(&cells).insert(name.clone(), cell.clone());
             cell
@@ -74,7 +74,9 @@ pub(super) fn open(
         let absolute = env.files.absolute(logs.path());
         let path = absolute.as_deref().unwrap_or(logs.path()).display().to_string();
         let now_ms = env.clock.wall_ms();
-        let found = match logs.load(&Loading { last_broker_epoch, now_ms, config: &cell }) {
+        let threads = config.recovery_threads;
+        let loading = Loading { last_broker_epoch, now_ms, threads, config: &cell };
+        let found = match logs.load(&loading) {
             Ok(found) => found,
             Err(StorageError::Disk(error)) => {
                 tracing::error!(dir = path, %error, "log directory offline");

@@ -113,6 +113,9 @@ impl FetchAnswer {
 /// Bytes from a log's end that are taken to be in the page cache.
 const WARM_BYTES: u64 = 8 << 20;
 
+/// Looks of a reader, when what it found is deleted each time before it is read.
+const LOOKS_MAX: usize = 4;
+
 /// One look at all partitions.
 struct Plan {
     answer: FetchAnswer,
@@ -246,6 +249,17 @@ impl Replicas {
         ask: &FetchAsk,
         part: &Asked,
         limit: Limit,
+        mut waiter: Option<&mut Waiter>,
+    ) -> Result<(PartRead, Ahead), ReplicaError> {
+        look_again(|| self.read_once(partition, ask, part, limit, waiter.take()))
+    }
+
+    fn read_once(
+        &self,
+        partition: &Arc<Partition>,
+        ask: &FetchAsk,
+        part: &Asked,
+        limit: Limit,
         waiter: Option<&mut Waiter>,
     ) -> Result<(PartRead, Ahead), ReplicaError> {
         let (mut read, plan) = partition.locked(|state, _| {
@@ -306,6 +320,22 @@ impl Replicas {
             }
         }
     }
+}
+
+/// Looks anew where the files that were found have been deleted before they were opened. The next
+/// look says whether the records are gone, or are in other files by now, which the cleaner or a
+/// move has written.
+pub(super) fn look_again<T>(
+    mut look: impl FnMut() -> Result<T, ReplicaError>,
+) -> Result<T, ReplicaError> {
+    let mut found = look();
+    for _ in 1..LOOKS_MAX {
+        if !matches!(found, Err(ReplicaError::Client(Refusal::Deleted))) {
+            break;
+        }
+        found = look();
+    }
+    found
 }
 
 impl Plan {

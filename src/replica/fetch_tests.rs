@@ -101,6 +101,42 @@ async fn epochs_fence_readers_and_name_where_logs_part() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_is_overtaken_looks_again_and_is_told_what_is_so_then() {
+    let (node, _) = filled().await;
+    node.partition(0).locked(|state, _| state.leader_log().unwrap().roll(NOW_MS).unwrap());
+    node.replicas.close(7).unwrap();
+    // After a start the files of old segments are not open.
+    let mut node = Node::on(node.stop().await);
+    node.create("t", 1, 2, &[]);
+    let partition = node.partition(0);
+    let mut looks = 0;
+    let found = look_again(|| {
+        looks += 1;
+        let plan = partition.locked(|state, _| {
+            let log = state.leader_log()?;
+            let (start, end) = (log.start_offset(), log.end_offset());
+            let outside = Refusal::OutOfRange { offset: 0, start, end };
+            log.plan_read(0, 3).map_err(|_| ReplicaError::from(outside))
+        })?;
+        partition.locked(|state, _| {
+            let log = state.leader_log()?;
+            // As retention does where `file.delete.delay.ms` is 0.
+            log.delete_segments_below(3).unwrap().remove().unwrap();
+            Ok::<_, ReplicaError>(())
+        })?;
+        plan.locate(100, true).map(|_| ()).map_err(|error| ReplicaError::of_read(&error))
+    });
+    assert_eq!((found.map_err(|error| word(&error)), looks), (Err("out of range"), 2));
+    assert!(node.failed_dirs.lock().unwrap().is_empty());
+    let mut looks = 0;
+    let found: Result<(), _> = look_again(|| {
+        looks += 1;
+        Err(Refusal::Deleted.into())
+    });
+    assert_eq!((found.map_err(|error| word(&error)), looks), (Err("deleted"), LOOKS_MAX));
+}
+
 /// Polls once.
 async fn is_ready<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
     tokio::select! { biased; output = future => Some(output), () = std::future::ready(()) => None }

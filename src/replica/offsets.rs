@@ -1,7 +1,7 @@
 //! Questions about offsets of a partition, and DeleteRecords.
 
 use super::error::{NotNow, Refusal, ReplicaError};
-use super::fetch::Isolation;
+use super::fetch::{Isolation, look_again};
 use super::partition::{Partition, last_stable};
 use crate::common::{LeaderEpoch, NO_OFFSET, NO_TIMESTAMP, Offset};
 use crate::storage::{TimePlan, TimedOffset};
@@ -71,6 +71,15 @@ impl Partition {
     /// The leader's refusals; [`NotNow::OffsetNotAvailable`] while a new leader does not know yet
     /// what is committed.
     pub fn list_offset(
+        &self,
+        lookup: Lookup,
+        isolation: Isolation,
+        current_leader_epoch: Option<LeaderEpoch>,
+    ) -> Result<Found, ReplicaError> {
+        look_again(|| self.look_up(lookup, isolation, current_leader_epoch))
+    }
+
+    fn look_up(
         &self,
         lookup: Lookup,
         isolation: Isolation,

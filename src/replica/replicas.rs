@@ -30,6 +30,8 @@ pub struct ReplicasConfig {
     pub node: BrokerId,
     /// A topic without configs of its own has these; see [`Replicas::set_topic_defaults`].
     pub topic_defaults: TopicConfig,
+    /// `num.recovery.threads.per.data.dir`; 1 where there are no threads.
+    pub recovery_threads: usize,
     /// `fetch.max.bytes`
     pub fetch_bytes_max: i32,
     /// `max.incremental.fetch.session.cache.slots`
@@ -141,7 +143,7 @@ impl Replicas {
         image: &Image,
     ) -> Result<Arc<Self>, StorageError> {
         let Opened { dirs, unclaimed, is_clean, dead } =
-            directories::open(&env, (&config.topic_defaults, image), dirs, last_broker_epoch)?;
+            directories::open(&env, (&config, image), dirs, last_broker_epoch)?;
         let mut config = config;
         config.dead_dirs.extend(dead);
         let is_clean = is_clean && config.dead_dirs.is_empty();

@@ -67,6 +67,7 @@ impl Node {
         let config = ReplicasConfig {
             node: BrokerId(1),
             topic_defaults: TopicConfig::default(),
+            recovery_threads: 1,
             fetch_bytes_max: 57_671_680,
             session_slots: 10,
             dead_dirs: dead.iter().map(|path| (*path).to_owned()).collect(),

@@ -142,7 +142,8 @@ impl Left {
             Err(error) => return Err(format!("{error}")),
         };
         let config = |_: &TopicPartition| disk.config.clone();
-        let loading = Loading { last_broker_epoch: last_epoch, now_ms: NOW, config: &config };
+        let loading =
+            Loading { last_broker_epoch: last_epoch, now_ms: NOW, threads: 1, config: &config };
         let loaded = dir.load(&loading).map_err(|error| format!("load: {error}"))?;
         let found = loaded.logs.first().ok_or("no log")?;
         if found.partition != partition() {

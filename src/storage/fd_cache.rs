@@ -198,7 +198,8 @@ impl SegmentFile {
     /// Opening a file failed: is it because the segment's files are gone for good?
     fn missing(&self, error: DiskError) -> DiskError {
         let suffix = self.suffix.read().unwrap_or_else(PoisonError::into_inner);
-        match error.source.kind() == ErrorKind::NotFound && suffix.ends_with(DELETED) {
+        let is_deleted = suffix.ends_with(DELETED) || self.place.is_deleted();
+        match error.source.kind() == ErrorKind::NotFound && is_deleted {
             true => DiskError::deleted(&error.path),
             false => error,
         }

@@ -1,6 +1,7 @@
 //! Moves between log directories (KIP-113): a future log is filled with what the current one holds,
 //! byte for byte, and takes its place by a rename.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -45,10 +46,9 @@ impl LogDir {
     /// # Errors
     /// [`DiskError`]; the log then still has its old name.
     pub fn promote(&self, partition: &TopicPartition, log: &Log) -> Result<(), DiskError> {
-        let from = log.place.dir();
         let to = self.path().join(partition.to_string());
-        self.shared.files.rename(&from, &to).at("rename", &from)?;
-        log.place.moved(&to);
+        let rename = |from: &Path| self.shared.files.rename(from, &to).at("rename", from);
+        log.place.renamed(&to, false, rename)?;
         self.unsynced.store(true, std::sync::atomic::Ordering::Relaxed);
         Ok(())
     }

@@ -19,11 +19,9 @@ use super::flush::{FlushPlan, run_all};
 use super::load::Opening;
 use super::log::{Log, LogConfig, Shared};
 use super::meta_properties::MetaProperties;
-use super::names::{DirName, PARTITION_METADATA, Place, deleted_dir, parse_dir};
+use super::names::{PARTITION_METADATA, Place, deleted_dir};
 use super::room::Room;
-use super::small_files::{
-    CLEAN_SHUTDOWN, CleanShutdown, decode_partition_metadata, encode_partition_metadata,
-};
+use super::small_files::{CLEAN_SHUTDOWN, CleanShutdown, encode_partition_metadata};
 use crate::common::{BrokerId, Offset, TopicId, TopicPartition, format_uuid};
 use crate::env::{FileLock, Files, Random};
 
@@ -58,40 +56,10 @@ impl Default for LogDirOptions {
     }
 }
 
-/// What opening the logs of a directory needs to know.
-pub struct Loading<'a> {
-    /// The epoch that this broker registered with last: only a clean mark of that epoch is
-    /// trusted, since the removal of an older one may have been lost in a crash.
-    pub last_broker_epoch: Option<i64>,
-    pub now_ms: i64,
-    pub config: &'a dyn Fn(&TopicPartition) -> Arc<ArcSwap<LogConfig>>,
-}
-
-/// A log as found on disk.
-pub struct LoadedLog {
-    pub partition: TopicPartition,
-    /// `None` when its file is missing or empty.
-    pub topic_id: Option<TopicId>,
-    pub log: Log,
-    /// As checkpointed, within the log.
-    pub high_watermark: Offset,
-    /// Copied here by a move that is not over.
-    pub is_future: bool,
-}
-
-/// What a directory holds.
-pub struct Loaded {
-    pub logs: Vec<LoadedLog>,
-    /// No log had to be scanned.
-    pub clean: bool,
-    /// Left by deletions; to be removed in the background.
-    pub deleted: Vec<DeletedLog>,
-}
-
 /// A deleted log whose files are still there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletedLog {
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
 }
 
 /// What the checkpoints say of one log.
@@ -123,7 +91,7 @@ impl Log {
 
 /// A log directory, held by this process. Shared by all its partitions.
 pub struct LogDir {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     meta: MetaProperties,
     directory_id: Uuid,
     pub(super) shared: Arc<Shared>,
@@ -195,69 +163,6 @@ impl LogDir {
 
     pub fn directory_id(&self) -> Uuid {
         self.directory_id
-    }
-
-    /// Opens all logs. The clean mark is taken away: from here on a stop is unclean until
-    /// [`LogDir::close_clean`]. No fsync after a clean stop.
-    ///
-    /// # Errors
-    /// [`DiskError`].
-    pub fn load(&self, loading: &Loading<'_>) -> Result<Loaded, StorageError> {
-        let clean = self.take_clean_mark(loading.last_broker_epoch)?;
-        // No checkpoint was due yet, and the cleaner has one written before it begins.
-        let has = |name: &str| self.shared.files.exists(&self.path.join(name));
-        let is_young = !has(RECOVERY_POINT) && !has(CLEANER);
-        let recovery_points = self.read_checkpoint(RECOVERY_POINT)?;
-        let recovery_point = |partition: &TopicPartition| match recovery_points.get(partition) {
-            Some(offset) => Some(*offset),
-            // A log that the checkpoint does not name yet is younger than it.
-            None if self.written().contains_key(RECOVERY_POINT) || is_young => Some(0),
-            None => None,
-        };
-        let start_offsets = self.read_checkpoint(LOG_START)?;
-        let high_watermarks = self.read_checkpoint(REPLICATION)?;
-        let mut lowered = false;
-        let mut loaded = Loaded { logs: Vec::new(), clean, deleted: Vec::new() };
-        for entry in self.shared.files.list(&self.path).at("list", &self.path)? {
-            let dir = self.path.join(&entry.name);
-            let (partition, is_future) = match parse_dir(&entry.name) {
-                DirName::Partition(partition) if entry.is_dir => (partition, false),
-                DirName::Future(partition) if entry.is_dir => (partition, true),
-                DirName::Deleted if entry.is_dir => {
-                    loaded.deleted.push(DeletedLog { dir });
-                    continue;
-                }
-                DirName::Partition(_)
-                | DirName::Future(_)
-                | DirName::Deleted
-                | DirName::Aside
-                | DirName::Other => continue,
-            };
-            let opening = Opening {
-                shared: self.shared.clone(),
-                place: Arc::new(Place::new(dir.clone())),
-                config: (loading.config)(&partition),
-                clean,
-                recovery_point: recovery_point(&partition),
-                start_offset: start_offsets.get(&partition).copied().unwrap_or(0),
-                high_watermark: high_watermarks.get(&partition).copied(),
-                now_ms: loading.now_ms,
-            };
-            let topic_id = self.read_topic_id(&dir)?;
-            let log = opening.open()?;
-            let high_watermark = high_watermarks.get(&partition).copied().unwrap_or(0);
-            let high_watermark = high_watermark.clamp(log.start_offset(), log.end_offset());
-            lowered |= recovery_points.get(&partition).is_some_and(|at| *at > log.recovery_point());
-            loaded.logs.push(LoadedLog { partition, topic_id, log, high_watermark, is_future });
-        }
-        if lowered && !clean {
-            // Logs were cut. What is appended to them next may not pass for durable by the old word.
-            let row = |found: &LoadedLog| {
-                found.log.checkpoint_row(found.partition.clone(), found.high_watermark)
-            };
-            self.write_checkpoints(&loaded.logs.iter().map(row).collect::<Vec<_>>())?;
-        }
-        Ok(loaded)
     }
 
     /// Makes the directory and first segment of a partition. Durable with
@@ -357,10 +262,9 @@ impl LogDir {
         partition: &TopicPartition,
         log: &Log,
     ) -> Result<DeletedLog, DiskError> {
-        let from = log.place.dir();
         let to = self.path.join(deleted_dir(partition, self.shared.random.uuid()));
-        self.shared.files.rename(&from, &to).at("rename", &from)?;
-        log.place.moved(&to);
+        let rename = |from: &Path| self.shared.files.rename(from, &to).at("rename", from);
+        log.place.renamed(&to, true, rename)?;
         self.unsynced.store(true, Ordering::Relaxed);
         Ok(DeletedLog { dir: to })
     }
@@ -479,18 +383,7 @@ impl LogDir {
         plan.run(&self.shared.files)
     }
 
-    fn take_clean_mark(&self, last_broker_epoch: Option<i64>) -> Result<bool, DiskError> {
-        let path = self.path.join(CLEAN_SHUTDOWN);
-        let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(false) };
-        self.shared.files.remove_file(&path).at("remove", &path)?;
-        let mark = CleanShutdown::decode(&bytes).map(|mark| mark.broker_epoch);
-        if mark.is_none() {
-            tracing::warn!(file = %path.display(), "clean mark is damaged, logs are looked at");
-        }
-        Ok(mark.is_some() && mark == last_broker_epoch)
-    }
-
-    fn read_checkpoint(&self, name: &'static str) -> Result<Offsets, StorageError> {
+    pub(super) fn read_checkpoint(&self, name: &'static str) -> Result<Offsets, StorageError> {
         let path = self.path.join(name);
         let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(Offsets::new()) };
         match checkpoint::decode_offsets(&bytes) {
@@ -506,22 +399,11 @@ impl LogDir {
         }
     }
 
-    fn read_topic_id(&self, dir: &Path) -> Result<Option<TopicId>, StorageError> {
-        let path = dir.join(PARTITION_METADATA);
-        let Some(bytes) = read(&self.shared.files, &path)? else { return Ok(None) };
-        let text = String::from_utf8_lossy(&bytes);
-        Ok(decode_partition_metadata(&text).unwrap_or_else(|error| {
-            // The topic of this name will write its own.
-            tracing::error!(file = %path.display(), %error, "topic id is damaged, it is left out");
-            None
-        }))
-    }
-
     fn is_closed(&self) -> std::sync::MutexGuard<'_, bool> {
         self.is_closed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn written(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Vec<u8>>> {
+    pub(super) fn written(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Vec<u8>>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -399,7 +399,7 @@ fn readers_go_on_while_the_log_rolls_deletes_and_is_renamed() {
     fill(&mut log, 10);
     let plan = log.plan_read(0, 10).unwrap();
     let slices = plan.locate(200, true).unwrap();
-    let held = slices.in_file().unwrap().unwrap();
+    let held = slices.in_file().unwrap();
     fill(&mut log, 10);
     assert_eq!(whole(&slices.read().unwrap()).len(), 2);
     let deleted = dir.delete_log(&super::testing::partition(), &log).unwrap();
@@ -409,6 +409,22 @@ fn readers_go_on_while_the_log_rolls_deletes_and_is_renamed() {
     held.file.read_exact_at(&mut byte, held.position).unwrap();
     drop(log);
     assert!(disk.load(&dir, None).logs.is_empty());
+}
+
+#[test]
+fn a_reader_of_a_log_that_is_gone_hears_that_it_was_deleted() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    fill(&mut log, 30);
+    let (early, late) = (log.plan_read(0, 30).unwrap(), log.plan_read(0, 30).unwrap());
+    let held = early.locate(200, true).unwrap();
+    log.sealed.iter().for_each(|segment| segment.file.close());
+    let deleted = dir.delete_log(&super::testing::partition(), &log).unwrap();
+    dir.remove(&deleted).unwrap();
+    let told = late.locate(200, true).unwrap_err();
+    assert!(told.is_deleted(), "{told}");
+    assert_eq!(whole(&held.read().unwrap()).len(), 2, "what is open can be read");
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod inspect;
 mod leader_epochs;
 mod leftovers;
 mod load;
+mod load_dir;
 mod log;
 mod log_dir;
 mod meta_properties;
@@ -54,10 +55,9 @@ pub use fd_cache::SegmentFile;
 pub use flush::{FlushPlan, run_all};
 pub use inspect::{Inspected, inspect};
 pub use leader_epochs::LeaderEpochs;
+pub use load_dir::{Loaded, LoadedLog, Loading};
 pub use log::{Appended, Log, LogConfig};
-pub use log_dir::{
-    CheckpointRow, DeletedLog, Identity, Loaded, LoadedLog, Loading, LogDir, LogDirOptions,
-};
+pub use log_dir::{CheckpointRow, DeletedLog, Identity, LogDir, LogDirOptions};
 pub use producer_state::{BatchSeen, Producer, Producers, Verification};
 pub use trim::{DeletedSegments, SegmentInfo};
 pub use txn_index::AbortedTxn;

@@ -113,27 +113,48 @@ pub(super) fn future_dir(partition: &TopicPartition, id: Uuid) -> Option<String>
 
 /// A log's directory, which a deletion renames under those that still read it.
 #[derive(Debug)]
-pub(super) struct Place(RwLock<PathBuf>);
+pub(super) struct Place(RwLock<Where>);
+
+#[derive(Debug)]
+struct Where {
+    dir: PathBuf,
+    is_deleted: bool,
+}
 
 impl Place {
     pub(super) fn new(dir: PathBuf) -> Self {
-        Self(RwLock::new(dir))
+        Self(RwLock::new(Where { dir, is_deleted: false }))
     }
 
     pub(super) fn dir(&self) -> PathBuf {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).dir.clone()
     }
 
     pub(super) fn file(&self, name: &str) -> PathBuf {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).join(name)
+        self.0.read().unwrap_or_else(PoisonError::into_inner).dir.join(name)
+    }
+
+    /// Whether the log as a whole was deleted; its files may be gone.
+    pub(super) fn is_deleted(&self) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).is_deleted
     }
 
     pub(super) fn segment(&self, base_offset: Offset, kind: Kind) -> PathBuf {
         self.file(&segment_file(base_offset, kind))
     }
 
-    pub(super) fn moved(&self, dir: &Path) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = dir.to_owned();
+    /// Runs `rename`, by which the directory becomes `to`. Whoever could not open a file under the
+    /// old name hears from [`Place::is_deleted`] only after it.
+    pub(super) fn renamed<E>(
+        &self,
+        to: &Path,
+        is_deleted: bool,
+        rename: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut place = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        rename(&place.dir)?;
+        *place = Where { dir: to.to_owned(), is_deleted };
+        Ok(())
     }
 }
 

@@ -49,7 +49,7 @@ impl Disk {
 
     pub fn load(&self, dir: &LogDir, last_broker_epoch: Option<i64>) -> Loaded {
         let config = |_: &TopicPartition| self.config.clone();
-        let loading = Loading { last_broker_epoch, now_ms: NOW, config: &config };
+        let loading = Loading { last_broker_epoch, now_ms: NOW, threads: 1, config: &config };
         dir.load(&loading).unwrap()
     }
 

@@ -14,7 +14,7 @@ use super::segment::{Found, Hint, Located, MaxTimestamp, SealedSegment, find};
 use super::txn_index::{self, AbortedTxn};
 use super::walk::{Expected, Headers, Looked, look_at, read_batch};
 use crate::common::{LeaderEpoch, Offset};
-use crate::env::FileSlice;
+use crate::env::{File, FileSlice};
 use crate::protocol::batch::{BatchHeader, HEADER_BYTES, records};
 
 /// The segments of a log at one moment.
@@ -186,7 +186,8 @@ impl ReadPlan {
         let is_checked = first.base_offset >= self.view.checked_from
             || piece.file.is_sound_until(position + size_bytes as u64);
         let unchecked = (!is_checked).then_some(expected);
-        let slice = LogSlice { file: piece.file.clone(), position, size_bytes, unchecked };
+        let (file, open) = (piece.file.clone(), piece.file.log()?);
+        let slice = LogSlice { file, open, position, size_bytes, unchecked };
         Ok(LogSlices { slice: Some(slice), bytes_to_end, available_bytes })
     }
 }
@@ -195,6 +196,8 @@ impl ReadPlan {
 #[derive(Debug, Clone)]
 struct LogSlice {
     file: Arc<SegmentFile>,
+    /// So that it can be read whatever becomes of the segment.
+    open: Arc<File>,
     position: u64,
     size_bytes: usize,
     /// Nobody has looked at all of these batches since the start.
@@ -208,7 +211,7 @@ impl LogSlice {
         let whole = out.len();
         let after = self.position + self.size_bytes as u64;
         let more = expected.end.saturating_sub(after).min(HEADER_BYTES as u64) as usize;
-        let read = self.file.log()?.read_append(out, after, more);
+        let read = self.open.read_append(out, after, more);
         read.at("read", &self.file.path(Kind::Log))?;
         let Looked { sound, damage } = look_at(out, expected);
         let sound_until = self.position + sound.min(whole) as u64;
@@ -264,17 +267,13 @@ impl LogSlices {
     /// Whether reading them will hardly wait for the disk.
     pub fn is_cached(&self) -> bool {
         let Some(slice) = &self.slice else { return true };
-        slice.file.log().is_ok_and(|file| file.is_cached(slice.position, slice.size_bytes))
+        slice.open.is_cached(slice.position, slice.size_bytes)
     }
 
     /// The bytes where they are; `None`: there are none.
-    ///
-    /// # Errors
-    /// [`DiskError`].
-    pub fn in_file(&self) -> Result<Option<FileSlice>, DiskError> {
-        let Some(slice) = &self.slice else { return Ok(None) };
-        let (position, size_bytes) = (slice.position, slice.size_bytes);
-        Ok(Some(FileSlice { file: slice.file.log()?, position, size_bytes }))
+    pub fn in_file(&self) -> Option<FileSlice> {
+        let LogSlice { open, position, size_bytes, .. } = self.slice.as_ref()?;
+        Some(FileSlice { file: open.clone(), position: *position, size_bytes: *size_bytes })
     }
 
     /// The bytes; of batches that nobody has looked at since the start, those before the first damaged one.
@@ -284,7 +283,7 @@ impl LogSlices {
     pub fn read(&self) -> Result<Bytes, DiskError> {
         let Some(slice) = &self.slice else { return Ok(Bytes::new()) };
         let mut out = Vec::new();
-        let read = slice.file.log()?.read_append(&mut out, slice.position, slice.size_bytes);
+        let read = slice.open.read_append(&mut out, slice.position, slice.size_bytes);
         read.at("read", &slice.file.path(Kind::Log))?;
         if let Some(expected) = &slice.unchecked {
             slice.cut_at_damage(&mut out, expected)?;

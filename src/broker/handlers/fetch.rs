@@ -181,7 +181,7 @@ fn stored(slices: &LogSlices) -> Result<Stored, DiskError> {
     if slices.is_unchecked() {
         return slices.read().map(Stored::Read);
     }
-    match slices.in_file()? {
+    match slices.in_file() {
         Some(slice) if slice.size_bytes >= SENT_FROM_FILE_MIN => Ok(Stored::InFile(slice)),
         _ => slices.read().map(Stored::Read),
     }

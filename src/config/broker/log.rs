@@ -13,6 +13,9 @@ config_keys! {
     /// Directories of the logs, separated by commas.
     dirs: Option<Vec<String>> = null, NotEmptyList;
         key "log.dirs", dynamic ReadOnly;
+    /// Threads of each directory that open its logs at the start.
+    recovery_threads: i32 = "2", AtLeast(1);
+        key "num.recovery.threads.per.data.dir", dynamic ClusterWide;
     /// The log is synced when its oldest unsynced record is this old, in milliseconds; not set:
     /// `log.flush.scheduler.interval.ms`.
     flush_interval_ms: Option<i64> = null, Any;

@@ -34,7 +34,6 @@ other_keys! {
     "metrics.sample.window.ms": Long = "30000", AtLeast(1), ReadOnly;
     "num.io.threads": Int = "8", AtLeast(1), ClusterWide;
     "num.network.threads": Int = "3", AtLeast(1), ClusterWide;
-    "num.recovery.threads.per.data.dir": Int = "2", AtLeast(1), ClusterWide;
     "offsets.load.buffer.size": Int = "5242880", AtLeast(1), ReadOnly;
     "producer.purgatory.purge.interval.requests": Int = "1000", Any, ReadOnly;
     "queued.max.requests": Int = "500", AtLeast(1), ReadOnly;
