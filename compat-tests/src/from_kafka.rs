@@ -80,22 +80,28 @@ fn fill(places: &Places, broker: &Broker, client: &mut Client) -> Result<i64, St
     Ok(id)
 }
 
-fn sequenced(id: i64, sequence: i64) -> Value {
+pub fn sequenced(id: i64, sequence: i64) -> Value {
     let records = json!([{ "value": format!("of sequence {sequence}") }]);
     json!({ "producerId": id, "producerEpoch": 0, "baseSequence": sequence, "records": records })
 }
 
 /// Produces to partition 0; the base offset.
-fn produce(client: &mut Client, topic: &str, spec: &Value) -> Result<i64, String> {
-    // Of now: retention and the expiry of producers go by it.
+pub fn produce(client: &mut Client, topic: &str, spec: &Value) -> Result<i64, String> {
+    let asked = produce_request(topic, spec)?;
+    let answer = client.until("Produce", 9, asked, |answer| row(answer)["errorCode"] == 0)?;
+    row(&answer)["baseOffset"].as_i64().ok_or_else(|| "no base offset".into())
+}
+
+/// One batch for partition 0, of now unless it has a time: retention and the expiry of producers go by it.
+pub fn produce_request(topic: &str, spec: &Value) -> Result<Value, String> {
     let mut spec = spec.clone();
-    spec["baseTimestamp"] = json!(now_ms()?);
+    if spec["baseTimestamp"].is_null() {
+        spec["baseTimestamp"] = json!(now_ms()?);
+    }
     let records = to_hex(&batch::build(&spec)?);
     let partition = json!({ "index": 0, "records": records });
     let topic = json!({ "name": topic, "partitionData": [partition] });
-    let asked = json!({ "acks": -1, "timeoutMs": 10000, "topicData": [topic] });
-    let answer = client.until("Produce", 9, asked, |answer| row(answer)["errorCode"] == 0)?;
-    row(&answer)["baseOffset"].as_i64().ok_or_else(|| "no base offset".into())
+    Ok(json!({ "acks": -1, "timeoutMs": 10000, "topicData": [topic] }))
 }
 
 fn now_ms() -> Result<u64, String> {
@@ -154,7 +160,12 @@ fn fetch(client: &mut Client, topic: &str, offset: i64) -> Result<Value, String>
     Ok(json!([row["errorCode"], row["highWatermark"], row["records"]]))
 }
 
-fn same(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Result<(), String> {
+/// # Errors
+/// The first difference.
+pub fn same(
+    before: &BTreeMap<String, Value>,
+    after: &BTreeMap<String, Value>,
+) -> Result<(), String> {
     let differs = before.iter().find(|(name, value)| after.get(*name) != Some(value));
     differs.map_or(Ok(()), |(name, value)| {
         let brief = |value: Option<&Value>| -> String {

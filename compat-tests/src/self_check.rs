@@ -12,7 +12,7 @@ use crate::suite::{Body, Suite};
 use crate::verdict::{Test, Verdict};
 use crate::wire::connection::{Answer, Connection};
 use crate::wire::schema::Schemas;
-use crate::{compaction, differential, restart, retention};
+use crate::{compaction, differential, formats, restart, retention};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +52,9 @@ pub fn run(places: &Places, suite: &Suite, kind: Kind) -> Result<Row, String> {
         }
         Body::Own(_) if suite.folder.name == "compaction" => {
             vec![Test::of("planted anomalies are named", compaction::notices())]
+        }
+        Body::Alone(_) if suite.folder.name == "formats" => {
+            vec![Test::of("what is not as it was is told", formats::notices(places))]
         }
         Body::Own(_) | Body::Alone(_) => Vec::new(),
     };
