@@ -17,7 +17,7 @@ use crate::protocol::records::metadata::{
 };
 
 /// Partition changes per decision, with room for what goes with them.
-const CHANGES_MAX: usize = Decision::<Controller>::RECORDS_MAX - 10;
+pub(super) const CHANGES_MAX: usize = Decision::<Controller>::RECORDS_MAX - 10;
 
 /// When each broker was last heard of. A new leader counts from its election on.
 #[derive(Debug, Default)]
@@ -134,7 +134,7 @@ pub(super) fn register(
             records.extend(changes.map(MetadataRecord::from));
             soft.unsettled.insert(ask.id);
         } else {
-            let changes = election.restarts(ask.id).take(CHANGES_MAX);
+            let changes = election.restarts(ask.id, &ask.log_dirs).take(CHANGES_MAX);
             records.extend(changes.map(MetadataRecord::from));
         }
     }

@@ -94,21 +94,59 @@ impl Election<'_> {
         broker: BrokerId,
         is_unclean: bool,
     ) -> impl Iterator<Item = PartitionChangeRecord> {
-        self.partitions().filter_map(move |(topic, index, partition)| {
-            let is_concerned = partition.isr.contains(&broker)
-                || partition.leader == Some(broker)
-                || (is_unclean && partition.elr.contains(&broker));
-            if !is_concerned {
-                return None;
-            }
-            let mut target = Target::of(partition);
-            self.shrink(&mut target, topic, partition, broker, is_unclean);
-            let serves = |id: &BrokerId| *id != broker && is_active(self.image, *id);
-            if !target.leader.is_some_and(|leader| serves(&leader)) {
-                self.elect(&mut target, topic, partition, serves);
-            }
-            target.record(topic.id, index, partition)
+        self.partitions().filter_map(move |at| self.without(at, broker, is_unclean))
+    }
+
+    /// As [`Election::leaves`] in an orderly way, of the replicas in directories of `broker` that
+    /// have failed.
+    pub fn loses(
+        &self,
+        broker: BrokerId,
+        failed: &[Uuid],
+    ) -> impl Iterator<Item = PartitionChangeRecord> {
+        self.partitions().filter_map(move |at @ (_, _, partition)| {
+            let is_lost = failed.contains(&partition.directory_of(broker));
+            is_lost.then(|| self.without(at, broker, false)).flatten()
         })
+    }
+
+    fn without(
+        &self,
+        (topic, index, partition): (&Topic, i32, &Partition),
+        broker: BrokerId,
+        is_unclean: bool,
+    ) -> Option<PartitionChangeRecord> {
+        let is_concerned = partition.isr.contains(&broker)
+            || partition.leader == Some(broker)
+            || (is_unclean && partition.elr.contains(&broker));
+        if !is_concerned {
+            return None;
+        }
+        let mut target = Target::of(partition);
+        self.shrink(&mut target, topic, partition, broker, is_unclean);
+        let serves = |id: &BrokerId| *id != broker && self.may_lead(partition, *id);
+        if !target.leader.is_some_and(|leader| serves(&leader)) {
+            self.elect(&mut target, topic, partition, serves);
+        }
+        target.record(topic.id, index, partition)
+    }
+
+    /// A leader for a partition that has none, of those that have it in an online directory now.
+    pub fn finds_leader(
+        &self,
+        (topic, index, partition): (&Topic, i32, &Partition),
+    ) -> PartitionChangeRecord {
+        let mut target = Target::of(partition);
+        if target.leader.is_none() {
+            let serves = |id: &BrokerId| self.may_lead(partition, *id);
+            self.elect(&mut target, topic, partition, serves);
+        }
+        let found = target.record(topic.id, index, partition);
+        found.unwrap_or_else(|| unchanged(topic.id, index))
+    }
+
+    fn may_lead(&self, partition: &Partition, broker: BrokerId) -> bool {
+        is_active(self.image, broker) && self.image.has_online_replica(partition, broker)
     }
 
     /// `broker` serves again: it leads where nobody could.
@@ -118,22 +156,35 @@ impl Election<'_> {
                 return None;
             }
             let mut target = Target::of(partition);
-            let serves = |id: &BrokerId| *id == broker || is_active(self.image, *id);
+            let online = self.image.broker(broker).map_or(&[] as &[Uuid], |node| &node.log_dirs);
+            let serves = |id: &BrokerId| match *id == broker {
+                true => partition.is_in(broker, online),
+                false => self.may_lead(partition, *id),
+            };
             self.elect(&mut target, topic, partition, serves);
             target.record(topic.id, index, partition)
         })
     }
 
-    /// `broker` is back and serves at once: what it leads gets a new leader epoch as on any return,
-    /// so that readers of records that an unclean stop has lost notice (KIP-320).
-    pub fn restarts(&self, broker: BrokerId) -> impl Iterator<Item = PartitionChangeRecord> {
+    /// `broker` is back, with the directories `online`, and serves at once: what it leads gets a new
+    /// leader epoch as on any return, so that readers of records that an unclean stop has lost
+    /// notice (KIP-320).
+    pub fn restarts(
+        &self,
+        broker: BrokerId,
+        online: &[Uuid],
+    ) -> impl Iterator<Item = PartitionChangeRecord> {
         self.partitions().filter_map(move |(topic, index, partition)| {
             let is_concerned = match partition.leader {
+                // What it has of it, it has without that directory.
+                _ if !partition.is_in(broker, online) => {
+                    return self.without((topic, index, partition), broker, false);
+                }
                 None if partition.isr.contains(&broker) => true,
                 // It left in order, as the last one: it is eligible still.
                 None if partition.replicas.contains(&broker) => {
                     let mut target = Target::of(partition);
-                    let serves = |id: &BrokerId| *id == broker || is_active(self.image, *id);
+                    let serves = |id: &BrokerId| *id == broker || self.may_lead(partition, *id);
                     self.elect(&mut target, topic, partition, serves);
                     return target.record(topic.id, index, partition);
                 }

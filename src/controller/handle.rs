@@ -58,6 +58,7 @@ asks! {
     UnregisterBroker    => UnregisterBroker(Result<(), super::Refusal>);
     AllocateProducerIds => AllocateProducerIds(Result<ProducerIdBlock, super::Refusal>);
     AssignDirectories   => AssignDirectories(Result<usize, super::Refusal>);
+    FailDirectories     => FailDirectories(Result<bool, super::Refusal>);
 }
 
 /// The controller's runtime over the metadata log; each time this node comes to lead, it starts

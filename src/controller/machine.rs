@@ -7,7 +7,7 @@ use super::request::{Answer, Request};
 use super::world::World;
 use super::{
     alter_configs, assign_directories, brokers, create_partitions, create_topics, delete_topics,
-    producer_ids,
+    fail_directories, producer_ids,
 };
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, Machine, Position};
@@ -103,8 +103,10 @@ impl Machine for Controller {
             Request::AllocateProducerIds(ask) => {
                 producer_ids::allocate(image, &ask).into_decision(cx, Answer::AllocateProducerIds)
             }
-            Request::AssignDirectories(ask) => {
-                assign_directories::plan(image, &ask).into_decision(cx, Answer::AssignDirectories)
+            Request::AssignDirectories(ask) => assign_directories::plan(image, &ask, cx)
+                .into_decision(cx, Answer::AssignDirectories),
+            Request::FailDirectories(ask) => {
+                fail_directories::plan(image, &ask, cx).into_decision(cx, Answer::FailDirectories)
             }
             Request::FenceSilent(id) => {
                 brokers::fence_silent(image, soft, id, cx).into_decision(cx, |()| Answer::Fenced)

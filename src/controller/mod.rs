@@ -17,6 +17,7 @@ mod create_topics;
 mod delete_topics;
 mod election;
 mod error;
+mod fail_directories;
 mod handle;
 mod machine;
 mod names;

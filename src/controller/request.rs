@@ -20,6 +20,7 @@ pub enum Request {
     UnregisterBroker(UnregisterBroker),
     AllocateProducerIds(AllocateProducerIds),
     AssignDirectories(AssignDirectories),
+    FailDirectories(FailDirectories),
     /// From [`due`](crate::machine::Machine::due): a session is over.
     FenceSilent(BrokerId),
 }
@@ -36,6 +37,7 @@ pub enum Answer {
     UnregisterBroker(Result<(), Refusal>),
     AllocateProducerIds(Result<ProducerIdBlock, Refusal>),
     AssignDirectories(Result<usize, Refusal>),
+    FailDirectories(Result<bool, Refusal>),
     /// Nobody waits for it.
     Fenced,
 }
@@ -236,6 +238,15 @@ pub struct AssignDirectories {
     pub broker_epoch: i64,
     /// (topic, partition, directory id); at most as many as one decision may change.
     pub replicas: Vec<(TopicId, i32, Uuid)>,
+}
+
+/// Log directories of a broker have failed. The answer says whether no partition names them any
+/// more; else it is to be asked again. Source: `OfflineLogDirs` of BrokerHeartbeat (key 63).
+#[derive(Debug, Clone)]
+pub struct FailDirectories {
+    pub broker: BrokerId,
+    pub broker_epoch: i64,
+    pub failed: Vec<Uuid>,
 }
 
 /// A broker needs a block of producer ids. Source: AllocateProducerIds (key 67).

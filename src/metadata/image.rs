@@ -105,6 +105,20 @@ pub struct Partition {
     pub last_known_elr: Vec<BrokerId>,
 }
 
+impl Partition {
+    /// The log directory of `broker`'s replica; nil: not assigned yet, or there is none.
+    pub fn directory_of(&self, broker: BrokerId) -> Uuid {
+        let at = self.replicas.iter().position(|id| *id == broker);
+        at.and_then(|at| self.directories.get(at)).copied().unwrap_or_default()
+    }
+
+    /// Whether `broker`'s replica is in one of the directories `online`, as far as is known.
+    pub fn is_in(&self, broker: BrokerId, online: &[Uuid]) -> bool {
+        let directory = self.directory_of(broker);
+        directory.is_nil() || online.is_empty() || online.contains(&directory)
+    }
+}
+
 /// What kind of thing a config belongs to. The numbers are Kafka's `ConfigResource.Type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConfigKind {
@@ -164,6 +178,12 @@ impl Image {
 
     pub fn broker(&self, id: BrokerId) -> Option<&Arc<Broker>> {
         self.brokers.get(&id)
+    }
+
+    /// Whether `broker` serves and the directory of its replica of `partition` is online.
+    pub fn has_online_replica(&self, partition: &Partition, broker: BrokerId) -> bool {
+        let node = self.broker(broker).filter(|node| !node.is_fenced);
+        node.is_some_and(|node| partition.is_in(broker, &node.log_dirs))
     }
 
     /// Brokers that clients are told of: registered, not fenced; by ascending id.

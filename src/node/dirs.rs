@@ -7,11 +7,11 @@ use super::error::NodeError;
 use super::{import, quorum};
 use crate::common::BrokerId;
 use crate::config::BrokerConfig;
-use crate::controller::{AssignDirectories, Handle};
+use crate::controller::{AssignDirectories, FailDirectories, Handle};
 use crate::env::{Env, Tasks};
 use crate::metadata::Image;
 use crate::protocol::records::metadata::MetadataRecord;
-use crate::replica::{Assign, Replicas, ReplicasConfig};
+use crate::replica::{Assign, Replicas, ReplicasConfig, TellFailed};
 use crate::storage::{Identity, Inspected, LogDir, LogDirOptions, StorageError, inspect};
 use crate::telemetry::Metrics;
 
@@ -157,6 +157,32 @@ pub fn assign(controller: Handle, broker: BrokerId) -> Assign {
                 Err(error) => {
                     tracing::debug!(%error, "the controller was not told of replica directories");
                     false
+                }
+            }
+        })
+    })
+}
+
+/// Tells the controller which directories of this broker have failed.
+pub fn tell_failed(controller: Handle, broker: BrokerId) -> TellFailed {
+    Box::new(move |failed| {
+        let controller = controller.clone();
+        Box::pin(async move {
+            loop {
+                let Some(node) = controller.image().broker(broker).cloned() else { return false };
+                let failed = failed.clone();
+                let ask = FailDirectories { broker, broker_epoch: node.epoch, failed };
+                match controller.ask(ask).await {
+                    Ok(Ok(true)) => return true,
+                    Ok(Ok(false)) => {}
+                    Ok(Err(error)) => {
+                        tracing::warn!(%error, "failed directories were not taken by the controller");
+                        return false;
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "the controller was not told of failed directories");
+                        return false;
+                    }
                 }
             }
         })

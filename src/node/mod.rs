@@ -115,7 +115,10 @@ impl Node {
             requests: RequestCounters::new(&metrics),
         });
         env.tasks.spawn_data(replicas.clone().keep_house(intervals(&config)));
-        env.tasks.spawn_data(replicas.keep_directories(dirs::assign(metadata.handle.clone(), id)));
+        let controller = &metadata.handle;
+        let assign = dirs::assign(controller.clone(), id);
+        let tell_failed = dirs::tell_failed(controller.clone(), id);
+        env.tasks.spawn_data(replicas.keep_directories(assign, tell_failed));
         let draining = Arc::new(AtomicBool::new(false));
         let stop = Stop::default();
         let frames = RequestMemory::new(config.network.queued_max_request_bytes);

@@ -34,7 +34,7 @@ pub use error::{NotNow, Refusal, ReplicaError};
 pub use fetch::{Asked, FetchAnswer, FetchAsk, Isolation, PartFetched, PartRead};
 pub use housekeeping::Intervals;
 pub use journal::PartitionJournal;
-pub use moves::{Assign, Assignment};
+pub use moves::{Assign, Assignment, TellFailed};
 pub use offsets::{Found, Lookup};
 pub use partition::{Offsets, Partition};
 pub use produce::{AcksWait, Outcome, ProduceAsk, Produced, ToProduce};

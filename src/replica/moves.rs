@@ -26,6 +26,10 @@ pub type Assignment = (TopicId, i32, Uuid);
 pub type Assign =
     Box<dyn Fn(Vec<Assignment>) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
+/// Tells the controller which directories have failed; false: not now, it is to be told again.
+pub type TellFailed =
+    Box<dyn Fn(Vec<Uuid>) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
+
 /// Copied under one hold of the partition's lock.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Copied in the hold of the lock that swaps; with more to go the copying goes on first.
@@ -132,13 +136,23 @@ impl Replicas {
         }
     }
 
-    /// Moves what is to be moved and tells the controller where replicas are. Runs until dropped.
-    pub async fn keep_directories(self: Arc<Self>, assign: Assign) {
+    /// Moves what is to be moved, tells the controller where replicas are and which directories have
+    /// failed. Runs until dropped.
+    pub async fn keep_directories(self: Arc<Self>, assign: Assign, tell_failed: TellFailed) {
+        let mut known_failed = 0;
         loop {
             let unassigned = self.unassigned();
             let mut is_told = true;
             for part in unassigned.chunks(ASSIGNMENTS_MAX) {
                 is_told &= assign(part.to_vec()).await;
+            }
+            let failed = self.failed_dirs();
+            if failed.len() > known_failed {
+                let count = failed.len();
+                match is_told && tell_failed(failed).await {
+                    true => known_failed = count,
+                    false => is_told = false,
+                }
             }
             let mut again = false;
             for partition in self.moving() {
@@ -173,13 +187,21 @@ impl Replicas {
                 let coming = state.future.as_ref().filter(|future| future.caught_up);
                 let dir = coming.map_or(partition.dir(), |future| future.dir);
                 let id = self.dirs.get(dir)?.logs.directory_id();
-                let is_wrong = state.log.is_some() && !state.gone && state.role.directory != id;
+                // The controller cannot take a lost one's leadership before it knows where it was.
+                let is_known = !state.role.directory.is_nil();
+                let is_here = state.log.is_some() || (state.is_lost && !is_known);
+                let is_wrong = is_here && !state.gone && state.role.directory != id;
                 is_wrong.then_some((partition.topic_id, partition.index, id))
             })
         };
         let mut wrong: Vec<_> = self.partitions().into_iter().filter_map(wrong).collect();
         wrong.sort();
         wrong
+    }
+
+    fn failed_dirs(&self) -> Vec<Uuid> {
+        let failed = self.dirs.iter().filter(|dir| dir.offline.load(Ordering::Acquire));
+        failed.map(|dir| dir.logs.directory_id()).collect()
     }
 
     pub(super) fn moving(&self) -> Vec<Arc<Partition>> {

@@ -91,6 +91,8 @@ pub(super) struct State {
     pub rolled: bool,
     /// The log could not be made so far.
     pub log_unmade: bool,
+    /// The log's directory failed while it was open.
+    pub is_lost: bool,
 }
 
 /// A copy of the log that is being made.
@@ -142,6 +144,7 @@ impl Partition {
         };
         let state = State {
             log_unmade: log.is_none(),
+            is_lost: false,
             epoch_start: end,
             log,
             future: None,
@@ -299,6 +302,7 @@ impl Partition {
                 state.future = None;
             }
             if is_home {
+                state.is_lost = true;
                 state.log = None;
                 state.log_unmade = false;
                 state.waiters.wake_all(wakes);
@@ -380,7 +384,7 @@ impl State {
     /// # Errors
     /// [`NotNow::NotLeader`] too.
     pub fn leader_log(&mut self) -> Result<&mut Log, ReplicaError> {
-        if !self.role.leads && !self.gone {
+        if !self.role.leads && !self.gone && !self.is_lost {
             let (leader, epoch) = (self.role.leader, self.role.epoch);
             return Err(NotNow::NotLeader { leader, epoch }.into());
         }
@@ -393,7 +397,7 @@ impl State {
     /// [`NotNow::FencedLeaderEpoch`], [`NotNow::UnknownLeaderEpoch`], [`NotNow::NotLeader`].
     pub fn fenced_log(&mut self, asked: Option<LeaderEpoch>) -> Result<&mut Log, ReplicaError> {
         let current = self.role.epoch;
-        match asked.filter(|_| !self.gone) {
+        match asked.filter(|_| !self.gone && !self.is_lost) {
             Some(asked) if asked < current => {
                 Err(NotNow::FencedLeaderEpoch { asked, current }.into())
             }

@@ -300,6 +300,7 @@ impl Replicas {
         tracing::error!(dir = %path.display(), error, "log directory offline");
         self.metrics.log_dirs_offline.inc();
         self.partitions().iter().for_each(|partition| partition.lost_dir(dir));
+        self.moves_due.notify_one();
         // A change of the image on its way must not bring one back: it looks at `offline` too.
         let is_last = self.dirs.iter().all(|dir| dir.offline.load(Ordering::Acquire));
         (self.config.on_dir_failed)(path, is_last);

@@ -141,8 +141,10 @@ impl Page<'_> {
         let ids = |ids: &[common::BrokerId]| ids.iter().map(|id| BrokerId(id.0)).collect::<Vec<_>>();
         let leader = partition.leader.filter(is_here);
         let code = if leader.is_some() { ErrorCode::None } else { ErrorCode::LeaderNotAvailable };
+        let is_online =
+            |id: &common::BrokerId| is_here(id) && self.image.has_online_replica(partition, *id);
         let offline: Vec<common::BrokerId> =
-            partition.replicas.iter().filter(|id| !is_here(id)).copied().collect();
+            partition.replicas.iter().filter(|id| !is_online(id)).copied().collect();
         DescribeTopicPartitionsResponsePartition::default()
             .with_error_code(code as i16)
             .with_partition_index(index)

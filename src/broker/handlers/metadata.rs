@@ -164,7 +164,8 @@ fn shape_partition(
         }
         Some(_) => ErrorCode::None,
     };
-    let offline = partition.replicas.iter().filter(|id| !is_here(id));
+    let is_online = |id| is_here(id) && image.has_online_replica(partition, *id);
+    let offline = partition.replicas.iter().filter(|id| !is_online(id));
     MetadataResponsePartition::default()
         .with_error_code(code as i16)
         .with_partition_index(index)

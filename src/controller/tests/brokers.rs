@@ -285,3 +285,77 @@ fn a_fresh_cluster_begins_as_kafkas_does() {
         matches!(&records[0], MetadataRecord::FeatureLevel(it) if &*it.name == "metadata.version")
     );
 }
+
+#[test]
+fn what_is_in_a_failed_directory_is_led_elsewhere_or_by_nobody_until_it_is_back() {
+    let dirs = [1_u128 << 70, 1 << 71].map(Uuid::from_u128);
+    let with = |id: i32, incarnation: u128, log_dirs: &[Uuid]| RegisterBroker {
+        log_dirs: log_dirs.to_vec(),
+        ..registration(id, incarnation)
+    };
+    let mut lab = Lab::new(1);
+    lab.world.session_timeout = None;
+    for id in 1..=3 {
+        lab.ask(with(id, 2, &dirs)).unwrap();
+    }
+    let mut lab = cluster(lab);
+    lab.create("new", 1, 3);
+    let broker = BrokerId(1);
+    let id = |lab: &Lab, name: &str| lab.image().topic(name).unwrap().id;
+    let (first, second) = (id(&lab, "one"), id(&lab, "two"));
+    let replicas = vec![(first, 0, dirs[0]), (second, 0, dirs[0]), (id(&lab, "three"), 0, dirs[1])];
+    let broker_epoch = epoch_of(&lab, 1);
+    assert_eq!(lab.ask(AssignDirectories { broker, broker_epoch, replicas }), Ok(3));
+    let fail = |lab: &Lab, failed: &[Uuid]| FailDirectories {
+        broker,
+        broker_epoch: epoch_of(lab, 1),
+        failed: failed.to_vec(),
+    };
+    let before = lab.line("new", 0);
+    let ask = fail(&lab, &dirs[..1]);
+    assert_eq!(lab.ask(ask.clone()), Ok(true));
+    assert_eq!(lab.image().broker(broker).unwrap().log_dirs, dirs[1..]);
+    assert_eq!(lab.line("one", 0), "isr 1 elr  leader none epoch 1");
+    assert_eq!(lab.line("two", 0), "isr 2 elr  leader 2 epoch 1");
+    assert_eq!(lab.line("three", 0), "isr 123 elr  leader 1 epoch 0", "another directory");
+    assert_eq!(lab.line("new", 0), before, "not known where it is");
+    let online = |lab: &Lab, name: &str| {
+        let partition = lab.image().topic(name).unwrap().partition(0).unwrap();
+        lab.image().has_online_replica(partition, broker)
+    };
+    assert_eq!(
+        ["one", "two", "three", "new"].map(|name| online(&lab, name)),
+        [false, false, true, true]
+    );
+    assert_eq!(lab.ask_with_records(ask), (Ok(true), vec![]), "told twice");
+    let all = fail(&lab, &dirs);
+    assert_eq!(lab.ask_with_records(all), (Ok(true), vec![]), "the last one ends the broker");
+    let stale = FailDirectories { broker_epoch: 0, ..fail(&lab, &dirs[1..]) };
+    assert_eq!(told(&lab.ask(stale)).0, 77);
+    // Back without it, and then with it.
+    lab.ask(with(1, 3, &dirs[1..])).unwrap();
+    assert_eq!(lab.line("one", 0), "isr 1 elr  leader none epoch 1");
+    assert_eq!(lab.line("three", 0), "isr 123 elr  leader 1 epoch 1");
+    lab.ask(with(1, 4, &dirs)).unwrap();
+    assert_eq!(lab.line("one", 0), "isr 1 elr  leader 1 epoch 2");
+    assert_eq!(lab.line("two", 0), "isr 2 elr  leader 2 epoch 1");
+}
+
+#[test]
+fn a_replica_that_turns_up_in_another_directory_is_led_again() {
+    let dirs = [1_u128 << 70, 1 << 71].map(Uuid::from_u128);
+    let mut lab = Lab::new(1);
+    lab.world.session_timeout = None;
+    lab.ask(RegisterBroker { log_dirs: dirs.to_vec(), ..registration(1, 2) }).unwrap();
+    lab.create("one", 1, 1);
+    let (broker, topic) = (BrokerId(1), lab.image().topic("one").unwrap().id);
+    let broker_epoch = epoch_of(&lab, 1);
+    let assign =
+        |dir: Uuid| AssignDirectories { broker, broker_epoch, replicas: vec![(topic, 0, dir)] };
+    assert_eq!(lab.ask(assign(dirs[0])), Ok(1));
+    let failed = dirs[..1].to_vec();
+    assert_eq!(lab.ask(FailDirectories { broker, broker_epoch, failed }), Ok(true));
+    assert_eq!(lab.line("one", 0), "isr 1 elr  leader none epoch 1");
+    assert_eq!(lab.ask(assign(dirs[1])), Ok(1));
+    assert_eq!(lab.line("one", 0), "isr 1 elr  leader 1 epoch 2");
+}
