@@ -7,8 +7,10 @@ mod compaction;
 mod differential;
 mod faults;
 mod folder;
+mod formats;
 mod from_kafka;
 mod hostile;
+mod jbod;
 mod options;
 mod places;
 mod proxy;
@@ -39,6 +41,11 @@ fn main() -> ExitCode {
         && word == "ctl"
     {
         return finish(broker::control::order(socket.as_ref(), order).map(|()| 0));
+    }
+    if let [word, name] = words.as_slice()
+        && word == "keep-format"
+    {
+        return finish(Places::find().and_then(|places| formats::keep(&places, name)).map(|()| 0));
     }
     finish(Options::parse(&words).and_then(|options| run(&options)))
 }

@@ -7,7 +7,8 @@ use crate::folder::script::Script;
 use crate::places::Places;
 use crate::verdict::Test;
 use crate::{
-    alone, compaction, differential, faults, from_kafka, hostile, restart, retention, tables,
+    alone, compaction, differential, faults, formats, from_kafka, hostile, jbod, restart,
+    retention, tables,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -65,10 +66,12 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
         own("restart", Body::Own(restart::run)),
         own("compaction", Body::Own(compaction::run)),
         own("faults", Body::Own(faults::run)),
+        own("jbod", Body::Own(jbod::run)),
         own("from-kafka", Body::Own(from_kafka::run)),
     ];
     let alone = |name: &str, set: Set, run: AloneRun| Suite { set, ..own(name, Body::Alone(run)) };
     suites.extend([
+        alone("formats", Set::Ci, formats::run),
         alone("fuzz", Set::All, alone::fuzz),
         alone("fuzz-long", Set::Long, alone::fuzz_long),
         alone("simulation", Set::Long, alone::simulation),

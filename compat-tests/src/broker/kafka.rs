@@ -23,15 +23,17 @@ logger.server.level=INFO
 pub fn prepare(jars: &Path, room: &Path, settings: &Settings) -> Result<(), String> {
     let controller = ports::free()?;
     let id = settings.get("node.id");
-    let data = room.join("data");
+    let dirs = match settings.get("log.dirs") {
+        "" => room.join("data").display().to_string(),
+        own => own.to_string(),
+    };
     let text = format!(
         "{}process.roles=broker,controller\n\
          controller.quorum.voters={id}@127.0.0.1:{controller}\n\
          listeners={},CONTROLLER://127.0.0.1:{controller}\n\
-         controller.listener.names=CONTROLLER\nlog.dirs={}\n",
+         controller.listener.names=CONTROLLER\nlog.dirs={dirs}\n",
         settings.text(),
         settings.get("listeners"),
-        data.display()
     );
     let write = |name: &str, text: &str| {
         std::fs::write(room.join(name), text).map_err(|e| format!("{room:?}/{name}: {e}"))

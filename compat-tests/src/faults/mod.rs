@@ -3,11 +3,11 @@
 //! what happened. The rules are Ottla's own, so Kafka is not asked.
 
 mod bits;
-mod disk;
+pub mod disk;
 mod errors;
 mod full;
 mod power;
-mod wire;
+pub mod wire;
 
 use crate::broker::{Broker, Kind, Stop};
 use crate::folder::Folder;

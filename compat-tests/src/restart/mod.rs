@@ -1,7 +1,7 @@
 //! Restarts and kill -9: nothing acknowledged is lost, groups resume, the files on disk are Kafka's.
 //! Real clients make the load (`restart/*.py`), Kafka's own tools read what is left.
 
-mod history;
+pub mod history;
 pub mod load;
 pub mod state;
 mod sync_calls;
