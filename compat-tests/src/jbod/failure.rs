@@ -9,6 +9,7 @@ use crate::folder::Folder;
 use crate::restart::state::{self, Client};
 use crate::verdict::Test;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 const NAMES: [&str; 5] = [
     "only the failed directory's partitions are refused",
@@ -18,6 +19,7 @@ const NAMES: [&str; 5] = [
     "with the directory back all is there",
 ];
 const TOPICS: usize = 6;
+const PATIENCE: Duration = Duration::from_secs(30);
 const LEADER_NOT_AVAILABLE: i64 = 5;
 
 pub fn run(
@@ -45,7 +47,7 @@ pub fn run(
     disk.lose_power(&folder.path.join("../faults/power_off.py"))?;
     let mut tests = Vec::new();
     let mut refused = || {
-        put(&mut client, &mut account, hit[0], STORAGE)?;
+        refused_at_last(&mut client, &mut account, hit[0])?;
         for topic in hit.iter().chain(&sound) {
             let wanted = if hit.contains(topic) { STORAGE } else { 0 };
             put(&mut client, &mut account, topic, wanted)?;
@@ -73,6 +75,21 @@ pub fn run(
 fn put(client: &mut Client, account: &mut Account, topic: &str, wanted: i64) -> Result<(), String> {
     let code = account.put(client, (topic, 0), 5, 200)?;
     if code == wanted { Ok(()) } else { Err(format!("{topic} is answered with {code}")) }
+}
+
+/// Never an ok. Kafka may answer the first appends with UNKNOWN_SERVER_ERROR, before it gives the directory up.
+fn refused_at_last(client: &mut Client, account: &mut Account, topic: &str) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match account.put(client, (topic, 0), 5, 200)? {
+            STORAGE => return Ok(()),
+            0 => return Err(format!("{topic}: an append is acknowledged")),
+            code if Instant::now() > deadline => {
+                return Err(format!("{topic} is still answered with {code}"));
+            }
+            _ => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
 }
 
 fn told(scene: &Scene, broker: &Broker) -> Result<(), String> {
