@@ -140,8 +140,18 @@ fn end_without(tasks: &Tasks, dir: &Path, was_last: bool, metadata: &Path) {
     }
 }
 
+/// Moves replicas between directories and keeps the controller in the picture, until dropped.
+pub fn keep(
+    replicas: Arc<Replicas>,
+    controller: &Handle,
+    broker: BrokerId,
+) -> impl Future<Output = ()> + use<> {
+    let tell_failed = tell_failed(controller.clone(), broker);
+    replicas.keep_directories(assign(controller.clone(), broker), tell_failed)
+}
+
 /// Tells the controller which directories this broker's replicas are in.
-pub fn assign(controller: Handle, broker: BrokerId) -> Assign {
+fn assign(controller: Handle, broker: BrokerId) -> Assign {
     Box::new(move |replicas| {
         let controller = controller.clone();
         Box::pin(async move {
@@ -164,7 +174,7 @@ pub fn assign(controller: Handle, broker: BrokerId) -> Assign {
 }
 
 /// Tells the controller which directories of this broker have failed.
-pub fn tell_failed(controller: Handle, broker: BrokerId) -> TellFailed {
+fn tell_failed(controller: Handle, broker: BrokerId) -> TellFailed {
     Box::new(move |failed| {
         let controller = controller.clone();
         Box::pin(async move {

@@ -115,10 +115,7 @@ impl Node {
             requests: RequestCounters::new(&metrics),
         });
         env.tasks.spawn_data(replicas.clone().keep_house(intervals(&config)));
-        let controller = &metadata.handle;
-        let assign = dirs::assign(controller.clone(), id);
-        let tell_failed = dirs::tell_failed(controller.clone(), id);
-        env.tasks.spawn_data(replicas.keep_directories(assign, tell_failed));
+        env.tasks.spawn_data(dirs::keep(replicas, &metadata.handle, id));
         let draining = Arc::new(AtomicBool::new(false));
         let stop = Stop::default();
         let frames = RequestMemory::new(config.network.queued_max_request_bytes);

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub const STORAGE: i64 = 56;
 pub const CORRUPT: i64 = 2;
 pub const TOPIC_EXISTS: i64 = 36;
+/// OFFSET_NOT_AVAILABLE.
+const NOT_AVAILABLE: i64 = 78;
 
 /// Each batch has a time of its own.
 pub const FIRST_MS: u64 = 1_700_000_000_000;
@@ -174,6 +176,12 @@ impl Account {
 /// # Errors
 /// A batch whose CRC is wrong, offsets that run back or leave a hole.
 pub fn read(client: &mut Client, place: &Place, dense: bool) -> Result<Found, String> {
+    // A leader that has just started tells so while it does not know yet what is committed.
+    let (topic, partition) = place;
+    let row = json!({ "partitionIndex": partition, "timestamp": -1 });
+    let topics = json!([{ "name": topic, "partitions": [row] }]);
+    let knows = |answer: &Value| answer["topics"][0]["partitions"][0]["errorCode"] != NOT_AVAILABLE;
+    client.until("ListOffsets", 6, json!({ "replicaId": -1, "topics": topics }), knows)?;
     read_from(client, place, 0, dense)
 }
 
