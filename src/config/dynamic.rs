@@ -4,6 +4,7 @@ use super::Values;
 use super::error::ConfigError;
 use super::key::{Dynamic, Key};
 use super::known;
+use super::rules::NO_CLEANER_THREAD;
 
 /// Whom dynamic broker values are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,9 @@ pub(super) fn check(level: Level, values: &Values) -> Result<(), ConfigError> {
 /// A rule between keys as a dynamic change is told of it.
 pub(super) fn requirement(error: ConfigError) -> ConfigError {
     match error {
+        ConfigError::Rule { reason, hint } if reason == NO_CLEANER_THREAD => {
+            ConfigError::Rule { reason: "/ by zero".to_owned(), hint }
+        }
         ConfigError::Rule { reason, hint } => {
             ConfigError::Rule { reason: format!("requirement failed: {reason}"), hint }
         }

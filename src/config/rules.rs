@@ -129,11 +129,14 @@ fn check_logs(config: &BrokerConfig) -> Result<(), ConfigError> {
     check_cleaner(config)
 }
 
+/// Kafka has no rule for it and fails on a division.
+pub(super) const NO_CLEANER_THREAD: &str = "log.cleaner.threads must be at least 1";
+
 fn check_cleaner(config: &BrokerConfig) -> Result<(), ConfigError> {
     let cleaner = &config.cleaner;
-    // Without a thread Kafka fails on a division.
     let each = cleaner.dedupe_buffer_size.checked_div(i64::from(cleaner.threads));
-    if each.is_none_or(|bytes| bytes <= 1 << 20) {
+    let Some(each_bytes) = each else { return rule(NO_CLEANER_THREAD) };
+    if each_bytes <= 1 << 20 {
         return rule("log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.");
     }
     Ok(())

@@ -428,6 +428,25 @@ fn a_reader_of_a_log_that_is_gone_hears_that_it_was_deleted() {
 }
 
 #[test]
+fn a_reader_of_what_was_cut_off_hears_that_it_was_deleted() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    fill(&mut log, 30);
+    let plans = [log.plan_read(0, 30).unwrap(), log.plan_read(20, 30).unwrap()];
+    let held = plans[1].locate(200, true).unwrap();
+    log.sealed.iter().for_each(|segment| segment.file.close());
+    log.truncate_to(10, NOW).unwrap();
+    assert!(plans[1].locate(200, true).unwrap_err().is_deleted());
+    assert!(!whole(&held.read().unwrap()).is_empty(), "what is open can be read");
+    log.sealed.iter().for_each(|segment| segment.file.close());
+    log.truncate_fully(100, NOW).unwrap();
+    assert!(plans[0].locate(200, true).unwrap_err().is_deleted());
+    let left = disk.files.list(Path::new("/data/orders-0")).unwrap();
+    assert!(left.iter().all(|entry| !entry.name.ends_with(".deleted")), "{left:?}");
+}
+
+#[test]
 fn deleted_segments_wait_under_other_names_and_are_read_until_they_go() {
     let disk = Disk::new(small());
     let dir = disk.open().unwrap();

@@ -241,9 +241,12 @@ impl Log {
         Ok(())
     }
 
-    /// Removes all files of a segment but its snapshot, newest data first.
+    /// Removes all files of a segment but its snapshot, newest data first. Under the name of deleted
+    /// ones, so that a reader that had not opened them yet looks again; Kafka lets them wait for
+    /// such readers.
     pub(super) fn remove_files(&self, segment: &SegmentFile) -> Result<(), DiskError> {
         let files = &self.shared.files;
+        segment.set_aside()?;
         segment.remove()?;
         let snapshot = segment.path(Kind::Snapshot);
         let needed = self.producers.snapshot_offset == segment.base_offset;
