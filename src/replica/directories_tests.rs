@@ -124,6 +124,38 @@ async fn a_replica_moves_while_it_is_written_to() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failed_directory_is_told_after_what_was_in_it_and_its_partitions_stay_refused() {
+    let mut node = two_dirs();
+    node.create("t", 1, 2, &[]);
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (assigned, failed) = (told.clone(), told.clone());
+    let assign: crate::replica::Assign = Box::new(move |replicas| {
+        assigned.lock().unwrap().push(format!("{} replicas", replicas.len()));
+        Box::pin(std::future::ready(true))
+    });
+    let tell_failed: crate::replica::TellFailed = Box::new(move |dirs| {
+        let mut told = failed.lock().unwrap();
+        told.push(format!("{} failed", dirs.len()));
+        // The first time the controller has no time.
+        let is_told = told.iter().filter(|line| line.ends_with("failed")).count() > 1;
+        Box::pin(std::future::ready(is_told))
+    });
+    node.replicas.fail_dir(home(&node, 0), "test");
+    let keeping = node.replicas.clone().keep_directories(assign, tell_failed);
+    let minute = std::time::Duration::from_secs(60);
+    let clock = &node.env.clock;
+    assert!(clock.until(clock.deadline_in(minute), keeping).await.is_none(), "it goes on");
+    let told = told.lock().unwrap().clone();
+    assert_eq!(told, ["2 replicas", "1 failed", "2 replicas", "1 failed"]);
+    node.apply([change(1, 0, -1, None)]);
+    let outcomes = node.produce(vec![(0, batch(&["a"])), (1, batch(&["b"]))]).await;
+    let outcomes: Vec<_> = outcomes.iter().map(|outcome| short(outcome).0).collect();
+    assert_eq!(outcomes, ["offline", "ok"]);
+    let answer = node.replicas.fetch(node.fetch_ask(&[(0, 0, 100)])).await;
+    assert_eq!(word(answer.parts[0].outcome.as_ref().unwrap_err()), "offline");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_move_taken_back_leaves_nothing() {
     let mut node = two_dirs();
     node.create("t", 1, 1, &[]);
