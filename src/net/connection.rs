@@ -246,7 +246,8 @@ impl<S: Service> Connection<S> {
         is_produce: bool,
     ) -> Result<Result<Progress, String>, End> {
         let service = self.service.clone();
-        let mut call = pin!(catch_panic(service.call(incoming)));
+        let mut call = pin!(service.call(incoming));
+        let mut call = pin!(catch_panic(call.as_mut()));
         loop {
             let event = poll_fn(|cx| {
                 if let Poll::Ready(progress) = call.as_mut().poll(cx) {
