@@ -18,7 +18,7 @@ use ottla::protocol::batch::{BatchBuilder, HEADER_BYTES};
 use support::NOW_MS;
 
 const SEGMENT_BYTES: usize = 1 << 30;
-const STEP_BYTES: usize = 4 << 20;
+const STEP_BYTES: usize = 16 << 20;
 const STEPS: usize = SEGMENT_BYTES / STEP_BYTES;
 const OFFSETS_PER_STEP: usize = 2;
 const SHORT_VALUE_BYTES: usize = 100;

@@ -39,8 +39,11 @@ class Broker:
     """One broker; `start` may follow `stop`, on the same port and data."""
 
     name = ""
+    # All that were made, so that none outlives the bench.
+    made = []
 
     def __init__(self, work):
+        self.made.append(self)
         self.port = free_port()
         self.room = Path(work) / f"{self.name}-{self.port}"
         self.room.mkdir(parents=True)

@@ -6,6 +6,7 @@ Lives here: options, the order of runs, the table."""
 import argparse
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -62,10 +63,13 @@ def main():
     if strange:
         print(f"error: unknown: {', '.join(sorted(strange))}\n hint: see --list", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was begun is cleared away
     work = tempfile.mkdtemp(prefix="ottla-versus-", dir=chosen.dir)
     try:
         table = measure(rows, [brokers.KINDS[name] for name in names], chosen, work)
     finally:
+        for broker in brokers.Broker.made:
+            broker.discard()
         shutil.rmtree(work, ignore_errors=True)
     print(conditions(chosen))
     table.print(names)
