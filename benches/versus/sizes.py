@@ -55,7 +55,6 @@ def rows(kind, work, chosen, scale):
     command = [os.environ["SPARSE_LOG"], str(broker.room / "data"), topic, str(segments)]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     steps, first_ms = (int(number) for number in re.findall(r"(\d+) (?:steps|ms)", said))
-    os.sync()
     row = f"a log of {segments} sparse segments of 1 GiB"
     starts = sorted(open_again(broker) for _ in range(3))
     yield f"{row}: exec → first Metadata", "ms, median of 3", f"{starts[1]:.1f} (slowest {starts[2]:.1f})"
