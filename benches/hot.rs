@@ -31,7 +31,7 @@ const RECORD_BYTES: usize = 100;
 const LOG_BYTES_MAX: u64 = 64 << 20;
 /// Of the log that is searched: the first segments are sealed, their indexes mapped.
 const SEARCHED_SEGMENT_BYTES: u32 = 16 << 20;
-const SEARCHED_SEGMENTS: u64 = 8;
+const SEARCHED_BYTES: u64 = 120 << 20;
 
 fn uncompressed() -> Bytes {
     batch(RECORDS, RECORD_BYTES, Codec::NONE)
@@ -85,7 +85,8 @@ fn searches(criterion: &mut Criterion) {
     let log = searched_log(dir.path());
     let end = log.end_offset();
     let mut group = criterion.benchmark_group("find a batch");
-    for (name, offset) in [("sealed", end / 2 + 7), ("active", log.active_base_offset() + 7_777)] {
+    let active = log.active_base_offset();
+    for (name, offset) in [("sealed", end / 2 + 7), ("active", active + (end - active) / 2)] {
         let sought = log.plan_read(offset, end).expect("in the log");
         group.bench_function(format!("by offset, {name}"), |bench| {
             bench.iter(|| black_box(&sought).locate(1, true).expect("a file of ours"));
@@ -111,7 +112,7 @@ fn searches(criterion: &mut Criterion) {
 fn searched_log(path: &std::path::Path) -> Log {
     let config = LogConfig { segment_bytes: SEARCHED_SEGMENT_BYTES, ..LogConfig::default() };
     let mut log = new_log(path, config);
-    while log.size_bytes() < u64::from(SEARCHED_SEGMENT_BYTES) * SEARCHED_SEGMENTS {
+    while log.size_bytes() < SEARCHED_BYTES {
         let mut builder = BatchBuilder::new(0);
         builder.push(NOW_MS + log.end_offset(), None, Some(&[b'v'; 1000]), &[]);
         log.append(&builder.build_checked(), LeaderEpoch(0), NOW_MS, None).expect("space");
