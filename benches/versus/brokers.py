@@ -39,8 +39,11 @@ class Broker:
     """One broker; `start` may follow `stop`, on the same port and data."""
 
     name = ""
+    # All that were made, so that none outlives the bench.
+    made = []
 
     def __init__(self, work):
+        self.made.append(self)
         self.port = free_port()
         self.room = Path(work) / f"{self.name}-{self.port}"
         self.room.mkdir(parents=True)
@@ -74,8 +77,20 @@ class Broker:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
 
-    def create_topic(self, name, partitions):
-        wire.create_topic(self.port, name, partitions)
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def bytes_from_disk(self):
+        """What was not in the page cache when the broker read or sent it, so far."""
+        return int(re.search(r"^read_bytes: (\d+)", Path(f"/proc/{self.process.pid}/io").read_text(), re.M)[1])
+
+    def logs_of(self, topic):
+        """The data files of partition 0."""
+        return sorted((self.room / "data" / f"{topic}-0").glob("*.log"))
+
+    def create_topic(self, name, partitions, **configs):
+        """`configs` have `_` for each dot of Kafka's names."""
+        wire.create_topic(self.port, name, partitions, {key.replace("_", "."): value for key, value in configs.items()})
 
     def delete_topic(self, name):
         wire.delete_topic(self.port, name)
@@ -107,7 +122,10 @@ class Null(Broker):
     def command(self):
         return [os.environ["NULL_BROKER"], str(self.port), str(self.room), str(self.partitions)]
 
-    def create_topic(self, name, partitions):
+    def logs_of(self, topic):
+        return [self.room / f"{topic}-0"]
+
+    def create_topic(self, name, partitions, **configs):
         if partitions != self.partitions:
             self.partitions = partitions
             self.stop()

@@ -1,16 +1,21 @@
-"""The life of a broker process: start, idle memory, stop, many partitions.
+"""The life of a broker process: start, idle memory, idle connections, stop, many partitions.
 May not live here: loads on a running broker."""
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import wire
+
 STARTS = {"kafka": 5, "null": 20, "ottla": 20}
 IDLE_S = 10
 MANY_PARTITIONS = 1000
+MORE_PARTITIONS = 10_000
+CONNECTIONS = 1000
 
 
 def rows(kind, work, chosen):
@@ -19,8 +24,12 @@ def rows(kind, work, chosen):
         yield from starts(kind, work, chosen)
     if "idle" in chosen:
         yield from idle(kind, work)
+    if "connections" in chosen:
+        yield from connections(kind, work)
     if "many" in chosen and kind.name != "null":
-        yield from many(kind, work)
+        yield from many(kind, work, MANY_PARTITIONS)
+    if "more" in chosen and kind.name == "ottla":  # Kafka takes minutes for as many
+        yield from many(kind, work, MORE_PARTITIONS)
 
 
 def starts(kind, work, chosen):
@@ -76,17 +85,40 @@ def idle(kind, work):
     broker.discard()
 
 
-def many(kind, work):
-    """A topic of a thousand partitions: memory, stop and the next start."""
+def connections(kind, work):
+    """Clients that have asked for the versions and then say nothing."""
     broker = kind(work)
     broker.start()
-    broker.create_topic("many", MANY_PARTITIONS)
+    # the broker has the limit that it was given, our end needs more
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], CONNECTIONS + 200), limits[1]))
     time.sleep(2)
-    row = f"{MANY_PARTITIONS} partitions"
+    before, clients = broker.rss_mib(), []
+    for _ in range(CONNECTIONS):
+        clients.append(wire.connect(broker.port, 60.0))
+        wire.api_versions(clients[-1])
+    time.sleep(2)
+    yield f"{CONNECTIONS} idle connections: resident", "MiB more", f"{broker.rss_mib() - before:.1f}"
+    for client in clients:
+        client.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    broker.discard()
+
+
+def many(kind, work, partitions):
+    """Topics of a thousand partitions each: memory and descriptors, stop and the next start."""
+    broker = kind(work)
+    broker.start()
+    for number in range(partitions // MANY_PARTITIONS):
+        broker.create_topic(f"many-{number}", MANY_PARTITIONS)
+    time.sleep(2)
+    row = f"{partitions} partitions"
     yield f"{row}: resident", "MiB", f"{broker.rss_mib():.1f}"
     times = [(broker.stop(), broker.start()) for _ in range(3)]
     yield f"{row}: SIGTERM → exit", "ms, median of 3", middle(time[0] for time in times)
     yield f"{row}: exec → first Metadata", "ms, median of 3", middle(time[1] for time in times)
+    time.sleep(2)
+    yield f"{row}: after that start", "MiB, descriptors", f"{broker.rss_mib():.1f}, {broker.descriptors()}"
     broker.discard()
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 # The Java producer's defaults where librdkafka's differ (1 MB batches, any number in flight).
 PRODUCER = {"batch.size": 16384, "linger.ms": 5, "max.in.flight.requests.per.connection": 5}
 ONE_RECORD = {"batch.num.messages": 1, "linger.ms": 0}
+LARGE = {"batch.size": 131_072}
+# So long that batches are full, not sent half empty, when there are many to fill.
+FILLED = {"linger.ms": 200}
 # A consumer takes less processor time than a tick can show, so the same bytes are read this often.
 READINGS = 4
 
@@ -27,6 +30,7 @@ class Load:
     consume: bool = False
     per_request: bool = False
     codec: str = "none"
+    counted: bool = False
     properties: dict = field(default_factory=dict)
 
     @property
@@ -35,10 +39,17 @@ class Load:
 
 
 LOADS = {
-    "produce-100": Load("produce 100 B, 1 partition", 100, 5_000_000),
+    "produce-100": Load("produce 100 B, 1 partition", 100, 5_000_000, counted=True),
     "produce-100x12": Load("produce 100 B, 12 partitions", 100, 5_000_000, partitions=12),
+    "produce-100x256": Load("produce 100 B, 256 partitions", 100, 5_000_000, partitions=256, properties=FILLED),
     "produce-1k": Load("produce 1 KB, 1 partition", 1000, 800_000),
     "produce-1kx12": Load("produce 1 KB, 12 partitions", 1000, 800_000, partitions=12),
+    "produce-1kx256": Load("produce 1 KB, 256 partitions", 1000, 800_000, partitions=256, properties=FILLED),
+    "produce-128k": Load("produce 1 KB, 128 KB batches, 1 partition", 1000, 800_000, properties=LARGE),
+    "produce-128kx12": Load("produce 1 KB, 128 KB batches, 12 partitions", 1000, 800_000, partitions=12,
+                            properties={**LARGE, **FILLED}),
+    "produce-128kx256": Load("produce 1 KB, 128 KB batches, 256 partitions", 1000, 800_000, partitions=256,
+                             properties={**LARGE, **FILLED}),
     "produce-1k-1m": Load("produce 1 KB, 1 MB batches", 1000, 800_000, properties={"batch.size": 1_000_000}),
     "produce-lz4": Load("produce 100 B, lz4", 100, 5_000_000, codec="lz4"),
     "consume-100": Load("consume 100 B", 100, 4_000_000, consume=True),
@@ -53,12 +64,15 @@ LATENCY_RATE, LATENCY_RECORDS = 1000, 10_000
 
 
 @dataclass
-class Cost:
-    """What one run took: the row's figure, MB/s of values, the share of the machine that others used."""
+class Figure:
+    """What one run gives to a row; with MB/s of values where it has them, and the share of the machine that
+    neither broker nor client used."""
 
+    name: str
+    unit: str
     value: float
-    rate: float
-    others: float
+    rate: float | None = None
+    others: float | None = None
 
 
 class Meter:
@@ -104,9 +118,11 @@ def run(load, broker, scale, number):
         rates.append(records_per_s(said) * load.size / 1e6)
     used, others = meter.broker_s(), meter.others()
     broker.delete_topic(topic)
-    done = records * readings
+    done, rate = records * readings, sum(rates) / len(rates)
     value = used / done * 1e6 if load.per_request else used / (done * load.size / 1e9)
-    return Cost(value, sum(rates) / len(rates), others)
+    yield Figure(load.name, load.unit, value, rate, others)
+    if load.counted:
+        yield Figure(f"{load.name}: acknowledged", "records/s", rate * 1e6 / load.size, others=others)
 
 
 def client(broker, mode, topic, size, records, properties, *more):
@@ -139,10 +155,17 @@ def records_per_s(said):
 
 
 def latency(broker, scale, number):
-    """End to end at a fixed rate: (p50 µs, p99 µs, share of the machine that others used)."""
-    topic, records = f"timed-{number}", max(1000, int(LATENCY_RECORDS * scale))
+    """End to end at a fixed rate."""
+    p50, p99, others = end_to_end(broker, f"timed-{number}", max(1000, int(LATENCY_RECORDS * scale)))
+    name = f"end to end at {LATENCY_RATE}/s"
+    yield Figure(f"{name}, p50", "µs", p50, others=others)
+    yield Figure(f"{name}, p99", "µs", p99, others=others)
+
+
+def end_to_end(broker, topic, records):
+    """Produces and consumes in a topic of its own: (p50 µs, p99 µs, share of the machine that others used)."""
     broker.create_topic(topic, 1)
-    times = broker.room / "latency"
+    times = broker.room / topic
     meter = Meter(broker)
     consume = command(broker, "-C", topic, 0, records, {}, "-p", "0", "-o", "beginning", "-l", "-A", str(times))
     consumer = subprocess.Popen(consume, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -153,4 +176,5 @@ def latency(broker, scale, number):
     broker.delete_topic(topic)
     # what the first second shows is the clients' start
     taken = sorted(int(line) for line in times.read_text().split()[LATENCY_RATE // 10:])
+    times.unlink()
     return taken[len(taken) // 2], taken[len(taken) * 99 // 100], others

@@ -6,18 +6,33 @@ Lives here: options, the order of runs, the table."""
 import argparse
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import brokers
+import cold
+import commit
 import life
 import loads
+import sizes
 
 LIFE = {"start": "exec → first Metadata answer, with fsyncs", "stop": "SIGTERM → exit",
-        "idle": "memory and processor when idle", "many": f"{life.MANY_PARTITIONS} partitions"}
+        "idle": "memory and processor when idle", "connections": f"memory of {life.CONNECTIONS} idle connections",
+        "many": f"{life.MANY_PARTITIONS} partitions", "more": f"{life.MORE_PARTITIONS} partitions (Ottla)",
+        "terabyte": "a log of 1 TB: start, seeks by offset and time (Ottla)"}
+# What is run against brokers that are up: row → (what it is, function of broker, scale and number of the run).
+UNDER_LOAD = {
+    **{row: (load.name, partial(loads.run, load)) for row, load in loads.LOADS.items()},
+    "latency": (f"end to end at {loads.LATENCY_RATE} records/s", loads.latency),
+    "commit": (f"acknowledged requests/s with flush.messages=1, {commit.MANY} producers beside 1", commit.run),
+    "cold": (f"end to end at {loads.LATENCY_RATE} records/s beside a consumer of cold data", cold.run),
+    "grown": ("produce and consume at 100 MB and at 10 GB", sizes.grown),
+}
 WARM_UP = loads.Load("warm-up", 100, 1_500_000, partitions=1)
 
 
@@ -33,8 +48,7 @@ def options():
 
 
 def all_rows():
-    named = {name: load.name for name, load in loads.LOADS.items()}
-    return {**named, loads.LATENCY: f"end to end at {loads.LATENCY_RATE} records/s", **LIFE}
+    return {**{row: what for row, (what, _) in UNDER_LOAD.items()}, **LIFE}
 
 
 def main():
@@ -49,10 +63,13 @@ def main():
     if strange:
         print(f"error: unknown: {', '.join(sorted(strange))}\n hint: see --list", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was begun is cleared away
     work = tempfile.mkdtemp(prefix="ottla-versus-", dir=chosen.dir)
     try:
         table = measure(rows, [brokers.KINDS[name] for name in names], chosen, work)
     finally:
+        for broker in brokers.Broker.made:
+            broker.discard()
         shutil.rmtree(work, ignore_errors=True)
     print(conditions(chosen))
     table.print(names)
@@ -61,21 +78,21 @@ def main():
 
 def measure(rows, kinds, chosen, work):
     table = Table()
-    under_load = [row for row in rows if row in loads.LOADS or row == loads.LATENCY]
+    under_load = [row for row in rows if row in UNDER_LOAD]
     if under_load:
         pre_touch(work, 2 << 30)
         running = [kind(work) for kind in kinds]
         try:
             for broker in running:
                 broker.start()
-                loads.run(WARM_UP, broker, 1.0, "warm-up")
+                list(loads.run(WARM_UP, broker, 1.0, "warm-up"))
             for row in under_load:
                 interleave(row, running, chosen, table)
         finally:
             for broker in running:
                 broker.discard()
     for kind in kinds:
-        for name, unit, text in life.rows(kind, work, rows):
+        for name, unit, text in (*life.rows(kind, work, rows), *sizes.rows(kind, work, rows, chosen.scale)):
             table.put(name, unit, kind.name, text)
             note(f"{name}, {kind.name}: {text} {unit}")
     return table
@@ -83,20 +100,14 @@ def measure(rows, kinds, chosen, work):
 
 def interleave(row, running, chosen, table):
     """A, B, C, A, B, C: a disturbance hits all, and the null figure is of the same minute."""
+    measure_one = UNDER_LOAD[row][1]
     for number in range(chosen.runs):
         for broker in running:
-            if row == loads.LATENCY:
-                p50, p99, others = loads.latency(broker, chosen.scale, number)
-                name = f"end to end at {loads.LATENCY_RATE}/s"
-                table.add(f"{name}, p50", "µs", broker.name, p50, None, others)
-                table.add(f"{name}, p99", "µs", broker.name, p99, None, others)
-                note(f"{row} {number + 1}, {broker.name}: {p50}/{p99} µs, others {others:.0%}")
-            else:
-                load = loads.LOADS[row]
-                cost = loads.run(load, broker, chosen.scale, f"{row}-{number}")
-                table.add(load.name, load.unit, broker.name, cost.value, cost.rate, cost.others)
-                note(f"{row} {number + 1}, {broker.name}: {cost.value:.3g} {load.unit}, "
-                     f"{cost.rate:.0f} MB/s, others {cost.others:.0%}")
+            for figure in measure_one(broker, chosen.scale, f"{row}-{number}"):
+                table.add(figure, broker.name)
+                rate = "" if figure.rate is None else f", {figure.rate:.0f} MB/s"
+                note(f"{figure.name}, run {number + 1}, {broker.name}: {figure.value:.4g} {figure.unit}{rate}, "
+                     f"others {figure.others:.0%}")
 
 
 def pre_touch(work, size):
@@ -134,10 +145,10 @@ class Table:
     def row(self, name, unit):
         return self.rows.setdefault(name, {"unit": unit, "cells": {}, "others": []})
 
-    def add(self, name, unit, broker, value, rate, others):
-        row = self.row(name, unit)
-        row["cells"].setdefault(broker, []).append((value, rate))
-        row["others"].append(others)
+    def add(self, figure, broker):
+        row = self.row(figure.name, figure.unit)
+        row["cells"].setdefault(broker, []).append((figure.value, figure.rate))
+        row["others"].append(figure.others)
 
     def put(self, name, unit, broker, text):
         self.row(name, unit)["cells"][broker] = text

@@ -5,7 +5,7 @@ import socket
 import struct
 import time
 
-METADATA, CREATE_TOPICS, DELETE_TOPICS = 3, 19, 20
+FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 1, 2, 3, 18, 19, 20
 
 
 def text(value):
@@ -52,8 +52,35 @@ def metadata(port, patience, alive):
         return ask(connection, METADATA, 4, struct.pack(">i?", -1, False))
 
 
-def create_topic(port, name, partitions):
-    topic = text(name) + struct.pack(">ihii", partitions, 1, 0, 0)
+def api_versions(connection):
+    """What every client sends first (v0)."""
+    return ask(connection, API_VERSIONS, 0, b"")
+
+
+def offset_at(connection, topic, timestamp):
+    """The first offset of partition 0 whose record is not older (ListOffsets v1)."""
+    body = struct.pack(">ii", -1, 1) + text(topic) + struct.pack(">iiq", 1, 0, timestamp)
+    answer = ask(connection, LIST_OFFSETS, 1, body)
+    code, _, offset = struct.unpack_from(">hqq", answer, 14 + len(topic))
+    if code != 0:
+        raise RuntimeError(f"ListOffsets of {topic} at {timestamp}: error {code}")
+    return offset
+
+
+def first_fetched(connection, topic, offset, most):
+    """Base offset of the first batch that a Fetch from `offset` of partition 0 brings (v4)."""
+    body = struct.pack(">iiiibi", -1, 500, 1, most, 0, 1) + text(topic) + struct.pack(">iiqi", 1, 0, offset, most)
+    answer = ask(connection, FETCH, 4, body)
+    code = struct.unpack_from(">h", answer, 18 + len(topic))[0]
+    size = struct.unpack_from(">i", answer, 40 + len(topic))[0]
+    if code != 0 or size < 8:
+        raise RuntimeError(f"Fetch of {topic} from {offset}: error {code}, {size} bytes")
+    return struct.unpack_from(">q", answer, 44 + len(topic))[0]
+
+
+def create_topic(port, name, partitions, configs):
+    topic = text(name) + struct.pack(">ihii", partitions, 1, 0, len(configs))
+    topic += b"".join(text(key) + text(value) for key, value in configs.items())
     body = struct.pack(">i", 1) + topic + struct.pack(">i?", 60_000, False)
     with connect(port, 60.0) as connection:
         answer = ask(connection, CREATE_TOPICS, 2, body)

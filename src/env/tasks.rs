@@ -117,6 +117,8 @@ impl Tasks {
     {
         self.counts.running.fetch_add(1, Ordering::Relaxed);
         let counted = Counted(self.counts.clone());
+        // In place the task would have room for the work twice: given to it, and awaited.
+        let work = Box::pin(work);
         runtime.spawn(async move {
             let _counted = counted;
             work.await

@@ -246,7 +246,8 @@ impl<S: Service> Connection<S> {
         is_produce: bool,
     ) -> Result<Result<Progress, String>, End> {
         let service = self.service.clone();
-        let mut call = pin!(catch_panic(service.call(incoming)));
+        let mut call = pin!(service.call(incoming));
+        let mut call = pin!(catch_panic(call.as_mut()));
         loop {
             let event = poll_fn(|cx| {
                 if let Poll::Ready(progress) = call.as_mut().poll(cx) {
@@ -268,13 +269,18 @@ impl<S: Service> Connection<S> {
 
     /// Waits for bytes, an acknowledgement, the end of a mute, or the idle limit.
     async fn wait(&mut self) -> Result<(), End> {
-        if self.inbound.is_empty() && self.outbound.is_empty() && self.acks.is_empty() {
-            self.inbound.release();
-        }
         if let Some(until) = self.muted_until {
             self.arm_timer(until);
         }
-        match poll_fn(|cx| self.poll_event(cx)).await {
+        let event = poll_fn(|cx| {
+            let event = self.poll_event(cx);
+            // Looking for bytes made space for them.
+            if event.is_pending() && self.outbound.is_empty() && self.acks.is_empty() {
+                self.inbound.release();
+            }
+            event
+        });
+        match event.await {
             Event::Timer => self.timer_fired(),
             event => self.handle(event),
         }

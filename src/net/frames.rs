@@ -90,7 +90,7 @@ impl FrameBuffer {
 
     /// Gives memory back once nothing is buffered: an idle connection keeps no buffer.
     pub fn release(&mut self) {
-        if self.bytes.is_empty() {
+        if self.is_empty() {
             self.bytes = BytesMut::new();
         }
     }

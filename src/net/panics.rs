@@ -3,12 +3,11 @@
 use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 
-/// Runs a future and turns its panic into an error with the panic's message. State behind locks
+/// Runs a future, which stays where it is, and turns its panic into an error with the panic's message. State behind locks
 /// that the panic passed is poisoned, and a poisoned partition or machine lock stops the process.
-pub async fn catch_panic<F: Future>(work: F) -> Result<F::Output, String> {
-    let mut work = pin!(work);
+pub async fn catch_panic<F: Future>(mut work: Pin<&mut F>) -> Result<F::Output, String> {
     poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(polled) => polled.map(Ok),
         Err(panic) => std::task::Poll::Ready(Err(message(panic.as_ref()))),
@@ -23,12 +22,14 @@ fn message(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     #[tokio::test]
     async fn a_panic_becomes_its_message() {
-        assert_eq!(catch_panic(async { 7 }).await, Ok(7));
-        let shattered = catch_panic(async { panic!("broken {}", 1) });
-        assert_eq!(shattered.await, Err::<(), _>("broken 1".to_owned()));
+        assert_eq!(catch_panic(pin!(async { 7 })).await, Ok(7));
+        let shattered = pin!(async { panic!("broken {}", 1) });
+        assert_eq!(catch_panic(shattered).await, Err::<(), _>("broken 1".to_owned()));
     }
 }
