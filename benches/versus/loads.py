@@ -13,8 +13,9 @@ from pathlib import Path
 PRODUCER = {"batch.size": 16384, "linger.ms": 5, "max.in.flight.requests.per.connection": 5}
 ONE_RECORD = {"batch.num.messages": 1, "linger.ms": 0}
 LARGE = {"batch.size": 131_072}
-# So long that batches are full, not sent half empty, when there are many to fill.
-FILLED = {"linger.ms": 200}
+# Each record goes to a partition of its own (the client's default fills one for 10 ms, then another); the linger is
+# so long that batches are full all the same.
+SPREAD = {"sticky.partitioning.linger.ms": 0, "linger.ms": 200}
 # A consumer takes less processor time than a tick can show, so the same bytes are read this often.
 READINGS = 4
 
@@ -41,15 +42,15 @@ class Load:
 LOADS = {
     "produce-100": Load("produce 100 B, 1 partition", 100, 5_000_000, counted=True),
     "produce-100x12": Load("produce 100 B, 12 partitions", 100, 5_000_000, partitions=12),
-    "produce-100x256": Load("produce 100 B, 256 partitions", 100, 5_000_000, partitions=256, properties=FILLED),
+    "produce-100x256": Load("produce 100 B, 256 partitions", 100, 5_000_000, partitions=256, properties=SPREAD),
     "produce-1k": Load("produce 1 KB, 1 partition", 1000, 800_000),
     "produce-1kx12": Load("produce 1 KB, 12 partitions", 1000, 800_000, partitions=12),
-    "produce-1kx256": Load("produce 1 KB, 256 partitions", 1000, 800_000, partitions=256, properties=FILLED),
+    "produce-1kx256": Load("produce 1 KB, 256 partitions", 1000, 800_000, partitions=256, properties=SPREAD),
     "produce-128k": Load("produce 1 KB, 128 KB batches, 1 partition", 1000, 800_000, properties=LARGE),
     "produce-128kx12": Load("produce 1 KB, 128 KB batches, 12 partitions", 1000, 800_000, partitions=12,
-                            properties={**LARGE, **FILLED}),
+                            properties={**LARGE, **SPREAD}),
     "produce-128kx256": Load("produce 1 KB, 128 KB batches, 256 partitions", 1000, 800_000, partitions=256,
-                             properties={**LARGE, **FILLED}),
+                             properties={**LARGE, **SPREAD}),
     "produce-1k-1m": Load("produce 1 KB, 1 MB batches", 1000, 800_000, properties={"batch.size": 1_000_000}),
     "produce-lz4": Load("produce 100 B, lz4", 100, 5_000_000, codec="lz4"),
     "consume-100": Load("consume 100 B", 100, 4_000_000, consume=True),
