@@ -5,8 +5,9 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 
-/// Runs a future, which stays where it is, and turns its panic into an error with the panic's message. State behind locks
-/// that the panic passed is poisoned, and a poisoned partition or machine lock stops the process.
+/// Runs a future, which stays where it is, and turns its panic into an error with the panic's
+/// message. State behind locks that the panic passed is poisoned, and a poisoned partition or
+/// machine lock stops the process.
 pub async fn catch_panic<F: Future>(mut work: Pin<&mut F>) -> Result<F::Output, String> {
     poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(polled) => polled.map(Ok),
