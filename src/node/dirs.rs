@@ -130,14 +130,13 @@ pub fn replicas(
 
 /// Goes on while there is a directory left, and the metadata.
 fn end_without(tasks: &Tasks, dir: &Path, was_last: bool, metadata: &Path) {
-    if was_last {
-        tracing::error!(dir = %dir.display(), "the last log directory failed, stopping");
-        tasks.end_process();
-    }
-    if dir == metadata {
-        tracing::error!(dir = %dir.display(), "the metadata log directory failed, stopping");
-        tasks.end_process();
-    }
+    let which = match (was_last, dir == metadata) {
+        (true, _) => "last",
+        (false, true) => "metadata",
+        (false, false) => return,
+    };
+    tracing::error!(dir = %dir.display(), "the {which} log directory failed, stopping");
+    tasks.end_process();
 }
 
 /// Moves replicas between directories and keeps the controller in the picture, until dropped.

@@ -3,7 +3,6 @@
 //! short steps.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::flusher::Until;
@@ -194,7 +193,7 @@ impl Replicas {
     pub fn write_checkpoints(&self) {
         let partitions = self.partitions();
         for (at, dir) in self.dirs.iter().enumerate() {
-            if dir.offline.load(Ordering::Acquire) {
+            if self.is_offline(at) {
                 continue;
             }
             let row = |partition: &Arc<Partition>| partition.checkpoint_row(at);

@@ -146,7 +146,7 @@ impl Replicas {
             for part in unassigned.chunks(ASSIGNMENTS_MAX) {
                 is_told &= assign(part.to_vec()).await;
             }
-            let failed = self.failed_dirs();
+            let failed = self.dirs_that(|is_offline| is_offline);
             if failed.len() > known_failed {
                 let count = failed.len();
                 match is_told && tell_failed(failed).await {
@@ -197,11 +197,6 @@ impl Replicas {
         let mut wrong: Vec<_> = self.partitions().into_iter().filter_map(wrong).collect();
         wrong.sort();
         wrong
-    }
-
-    fn failed_dirs(&self) -> Vec<Uuid> {
-        let failed = self.dirs.iter().filter(|dir| dir.offline.load(Ordering::Acquire));
-        failed.map(|dir| dir.logs.directory_id()).collect()
     }
 
     pub(super) fn moving(&self) -> Vec<Arc<Partition>> {

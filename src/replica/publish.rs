@@ -285,11 +285,7 @@ impl Replicas {
                 }
             }
         }
-        for (at, dir) in self.dirs.iter().enumerate() {
-            if let Err(error) = dir.logs.sync_created() {
-                self.fail_dir(at, &error.to_string());
-            }
-        }
+        self.sync_dirs();
     }
 
     /// A log is out of its directory; its files go later.
@@ -301,8 +297,7 @@ impl Replicas {
 
     /// A directory may have failed between the making of a replica and its showing.
     fn drop_logs_of_failed_dirs(&self) {
-        let offline = |dir: &usize| self.dirs[*dir].offline.load(Ordering::Acquire);
-        for dir in (0..self.dirs.len()).filter(offline) {
+        for dir in (0..self.dirs.len()).filter(|dir| self.is_offline(*dir)) {
             self.partitions().iter().for_each(|partition| partition.lost_dir(dir));
         }
     }
@@ -310,13 +305,15 @@ impl Replicas {
     /// Directory entries made or renamed by this step reach the disk soon, not on this thread.
     fn sync_dirs_soon(self: &Arc<Self>) {
         let replicas = self.clone();
-        drop(self.env().tasks.spawn_blocking(move || {
-            for (at, dir) in replicas.dirs.iter().enumerate() {
-                if let Err(error) = dir.logs.sync_created() {
-                    replicas.fail_dir(at, &error.to_string());
-                }
+        drop(self.env().tasks.spawn_blocking(move || replicas.sync_dirs()));
+    }
+
+    fn sync_dirs(&self) {
+        for (at, dir) in self.dirs.iter().enumerate() {
+            if let Err(error) = dir.logs.sync_created() {
+                self.fail_dir(at, &error.to_string());
             }
-        }));
+        }
     }
 }
 

@@ -203,8 +203,13 @@ impl Replicas {
 
     /// Ids of the directories that work.
     pub fn online_dirs(&self) -> Vec<Uuid> {
-        let online = self.dirs.iter().filter(|dir| !dir.offline.load(Ordering::Acquire));
-        online.map(|dir| dir.logs.directory_id()).collect()
+        self.dirs_that(|is_offline| !is_offline)
+    }
+
+    /// Ids of the directories whose being offline is as wanted.
+    pub(super) fn dirs_that(&self, wanted: impl Fn(bool) -> bool) -> Vec<Uuid> {
+        let chosen = self.dirs.iter().enumerate().filter(|(at, _)| wanted(self.is_offline(*at)));
+        chosen.map(|(_, dir)| dir.logs.directory_id()).collect()
     }
 
     pub fn topic(&self, name: &str) -> Option<Arc<Topic>> {
@@ -302,7 +307,7 @@ impl Replicas {
         self.partitions().iter().for_each(|partition| partition.lost_dir(dir));
         self.moves_due.notify_one();
         // A change of the image on its way must not bring one back: it looks at `offline` too.
-        let is_last = self.dirs.iter().all(|dir| dir.offline.load(Ordering::Acquire));
+        let is_last = (0..self.dirs.len()).all(|dir| self.is_offline(dir));
         (self.config.on_dir_failed)(path, is_last);
     }
 
@@ -318,7 +323,7 @@ impl Replicas {
         let partitions = self.partitions();
         let mut closed: Vec<_> = self.dirs.iter().map(|_| (Vec::new(), Vec::new())).collect();
         let mut close = |at: usize, log: &mut Log, name: TopicPartition, high_watermark| {
-            if self.dirs[at].offline.load(Ordering::Acquire) {
+            if self.is_offline(at) {
                 return Ok(());
             }
             let (plans, rows) = &mut closed[at];
@@ -344,8 +349,8 @@ impl Replicas {
                 close(found.dir, &mut found.log.log, name.clone(), found.high_watermark)?;
             }
         }
-        for (dir, (plans, rows)) in self.dirs.iter().zip(&closed) {
-            if !dir.offline.load(Ordering::Acquire) {
+        for (at, (dir, (plans, rows))) in self.dirs.iter().zip(&closed).enumerate() {
+            if !self.is_offline(at) {
                 dir.logs.close_clean(plans, rows, broker_epoch)?;
             }
         }
