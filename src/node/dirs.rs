@@ -94,6 +94,11 @@ pub fn open(config: &BrokerConfig, env: &Env) -> Result<OpenedDirs, NodeError> {
             Err(error) => return Err(error.into()),
         }
     }
+    if !dirs.iter().any(|dir| dir.path() == parent) {
+        let synced = env.files.sync_dir(&parent);
+        let dir = parent.display().to_string();
+        synced.map_err(|source| NodeError::Directory { dir, source })?;
+    }
     match failed {
         Some(error) if dirs.is_empty() => Err(error.into()),
         _ => Ok(OpenedDirs { dirs, dead, metadata, imported }),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use super::error::{At, DiskError};
+use super::flush::FlushPlan;
 use super::mmap::Mapped;
 use super::names::{DELETED, Kind, Place, segment_file};
 use crate::common::Offset;
@@ -109,6 +110,18 @@ impl SegmentFile {
     pub(super) fn path(&self, kind: Kind) -> PathBuf {
         let suffix = self.suffix.read().unwrap_or_else(PoisonError::into_inner);
         self.path_with(kind, &suffix)
+    }
+
+    /// Within the log's directory; there need not be all of them.
+    pub(super) fn names_of_indexes(&self) -> impl Iterator<Item = PathBuf> {
+        let suffix = self.suffix.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let name = move |kind| format!("{}{suffix}", segment_file(self.base_offset, kind)).into();
+        Kind::OF_SEGMENT.into_iter().skip(1).map(name)
+    }
+
+    /// An empty plan for the log that this is of.
+    pub(super) fn plan(&self) -> FlushPlan {
+        FlushPlan::of(&self.place)
     }
 
     fn path_with(&self, kind: Kind, suffix: &str) -> PathBuf {

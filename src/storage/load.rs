@@ -86,6 +86,8 @@ impl Opening {
         log.checked_from = if self.clean { log.end_offset } else { segments[trusted].base };
         if self.clean {
             log.durable_until = log.end_offset;
+            // A stop has nothing to save of a log without records, so it saved not even its name.
+            (log.dir_unsynced, log.metadata_unsynced) = (log.end_offset == 0, log.end_offset == 0);
             rebuild_producers(&mut log, &snapshots, self.now_ms)?;
         } else {
             let bases = segments[trusted..].iter().map(|s| s.base).collect();

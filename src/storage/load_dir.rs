@@ -11,7 +11,9 @@ use super::load::Opening;
 use super::log::{Log, LogConfig};
 use super::log_dir::{DeletedLog, LogDir, read};
 use super::names::{DirName, PARTITION_METADATA, Place, parse_dir};
-use super::small_files::{CLEAN_SHUTDOWN, CleanShutdown, decode_partition_metadata};
+use super::small_files::{
+    CLEAN_SHUTDOWN, CleanShutdown, decode_partition_metadata, is_torn_partition_metadata,
+};
 use crate::common::{Offset, TopicId, TopicPartition};
 use crate::env::on_each;
 
@@ -84,9 +86,16 @@ impl LogDir {
                 | DirName::Aside
                 | DirName::Other => continue,
             };
+            let place = Arc::new(Place::new(dir));
+            if !clean && recovery_point(&partition) == Some(0) && self.was_never_flushed(&place)? {
+                tracing::warn!(log = %place.dir().display(), "a log that a crash left without its \
+                    topic id was never flushed, it is removed");
+                loaded.deleted.push(self.take_out(&partition, &place)?);
+                continue;
+            }
             let opening = Opening {
                 shared: self.shared.clone(),
-                place: Arc::new(Place::new(dir)),
+                place,
                 config: (loading.config)(&partition),
                 clean,
                 recovery_point: recovery_point(&partition),
@@ -126,6 +135,15 @@ impl LogDir {
             tracing::warn!(file = %path.display(), "clean mark is damaged, logs are looked at");
         }
         Ok(mark.is_some() && mark == last_broker_epoch)
+    }
+
+    /// The first flush of a log makes its topic id durable too. So where a crash took the id,
+    /// nothing in the log was promised to outlive it; and whose it was is not known: a topic that
+    /// is deleted by now may have had the name.
+    fn was_never_flushed(&self, place: &Place) -> Result<bool, DiskError> {
+        let path = place.file(PARTITION_METADATA);
+        let found = read(&self.shared.files, &path)?;
+        Ok(found.is_none_or(|bytes| is_torn_partition_metadata(&bytes)))
     }
 
     fn read_topic_id(&self, dir: &Path) -> Result<Option<TopicId>, StorageError> {

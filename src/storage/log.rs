@@ -12,7 +12,7 @@ use super::error::{At, ClientFault, DiskError, StorageError};
 use super::fd_cache::{FdCache, SegmentFile};
 use super::flush::FlushPlan;
 use super::leader_epochs::LeaderEpochs;
-use super::names::{EPOCH_CHECKPOINT, Kind, PARTITION_METADATA, Place};
+use super::names::{EPOCH_CHECKPOINT, Kind, PARTITION_METADATA, Place, segment_file};
 use super::producer_state::{Origin, Producers};
 use super::room::Room;
 use super::segment::{ActiveSegment, Appending, SEGMENT_BYTES_MAX, SealedSegment};
@@ -406,12 +406,13 @@ impl Log {
     /// # Errors
     /// [`DiskError`] of writing the epochs' file.
     pub fn plan_flush(&mut self, until: Offset) -> Result<FlushPlan, DiskError> {
-        let mut plan = FlushPlan { until, ..FlushPlan::default() };
+        let mut plan = FlushPlan::of(&self.place);
+        plan.until = until;
         self.plan_epochs(&mut plan)?;
         let unsynced = |base: Offset| base >= self.unsynced_from && base < until;
         for segment in self.sealed.iter().filter(|segment| unsynced(segment.base_offset())) {
             plan.segments.push(segment.file.clone());
-            self.plan_indexes(&segment.file, &mut plan);
+            plan.files.extend(segment.file.names_of_indexes());
             plan.synced_until = segment.next_base_offset;
         }
         let active = until > self.active.base_offset() && until > self.durable_until;
@@ -422,27 +423,15 @@ impl Log {
             return Ok(plan);
         }
         plan.snapshots.clone_from(&self.snapshots_unsynced);
-        let path = |offset: &Offset| self.place.segment(*offset, Kind::Snapshot);
-        let snapshots = plan.snapshots.iter().map(path);
-        plan.files.extend(snapshots.filter(|path| self.shared.files.exists(path)));
+        let name = |offset: &Offset| segment_file(*offset, Kind::Snapshot).into();
+        plan.files.extend(plan.snapshots.iter().map(name));
         if std::mem::take(&mut self.metadata_unsynced) {
-            plan.files.push(self.place.file(PARTITION_METADATA));
+            plan.files.push(PARTITION_METADATA.into());
             // The log's own name too: whoever made it may not have come to that yet.
             plan.dirs.extend(self.place.dir().parent().map(Path::to_path_buf));
         }
-        if std::mem::take(&mut self.dir_unsynced) {
-            plan.dirs.push(self.place.dir());
-        }
+        plan.own_dir |= std::mem::take(&mut self.dir_unsynced);
         Ok(plan)
-    }
-
-    pub(super) fn plan_indexes(&self, segment: &SegmentFile, plan: &mut FlushPlan) {
-        plan.files.push(segment.path(Kind::OffsetIndex));
-        plan.files.push(segment.path(Kind::TimeIndex));
-        let aborted = segment.path(Kind::TxnIndex);
-        if self.shared.files.exists(&aborted) {
-            plan.files.push(aborted);
-        }
     }
 
     /// An epoch that wrote nothing yet is not worth a file: the next leader's would replace it.
@@ -452,12 +441,12 @@ impl Log {
         if written == self.epochs_saved {
             return Ok(());
         }
-        let path = self.place.file(EPOCH_CHECKPOINT);
-        let temporary = self.place.file(&format!("{EPOCH_CHECKPOINT}.tmp"));
+        let name = format!("{EPOCH_CHECKPOINT}.tmp");
+        let temporary = self.place.file(&name);
         self.shared.files.write(&temporary, &written.encode()).at("write", &temporary)?;
-        plan.files.push(temporary.clone());
-        plan.renames.push((temporary, path));
-        plan.dirs.push(self.place.dir());
+        plan.files.push(name.clone().into());
+        plan.renames.push((name.into(), EPOCH_CHECKPOINT.into()));
+        plan.own_dir = true;
         self.epochs_saved = written;
         Ok(())
     }
@@ -492,7 +481,7 @@ impl Log {
         let completed = self.active.complete_indexes(&shared.files)?;
         let mut plan = self.plan_flush(self.end_offset)?;
         if completed {
-            self.plan_indexes(&self.active.file, &mut plan);
+            plan.files.extend(self.active.file.names_of_indexes());
         }
         Ok(plan)
     }

@@ -105,7 +105,8 @@ pub struct LogDir {
 }
 
 impl LogDir {
-    /// Takes the directory, making it if it is not there (two fsyncs then).
+    /// Takes the directory, making it if it is not there (two fsyncs then; one after a stop that
+    /// was not clean).
     ///
     /// # Errors
     /// [`OperatorFault`] when it is another's, in use, or no log directory; [`DiskError`].
@@ -122,7 +123,14 @@ impl LogDir {
             _ => StorageError::from(DiskError { doing: "lock", path: path.join(LOCK), source }),
         })?;
         let meta = match read(files, &path.join(META_PROPERTIES))? {
-            Some(bytes) => check_identity(path, &bytes, identity)?,
+            Some(bytes) => {
+                let meta = check_identity(path, &bytes, identity)?;
+                // A killed start may have left it, or the directory beside it, to the page cache.
+                if !files.exists(&path.join(CLEAN_SHUTDOWN)) {
+                    files.sync_dir(path).at("sync", path)?;
+                }
+                meta
+            }
             None => make(files, random, path, identity)?,
         };
         // Only files of before Kafka 3.7 lack one; such a directory gets it now.
@@ -262,9 +270,17 @@ impl LogDir {
         partition: &TopicPartition,
         log: &Log,
     ) -> Result<DeletedLog, DiskError> {
+        self.take_out(partition, &log.place)
+    }
+
+    pub(super) fn take_out(
+        &self,
+        partition: &TopicPartition,
+        place: &Place,
+    ) -> Result<DeletedLog, DiskError> {
         let to = self.path.join(deleted_dir(partition, self.shared.random.uuid()));
         let rename = |from: &Path| self.shared.files.rename(from, &to).at("rename", from);
-        log.place.renamed(&to, true, rename)?;
+        place.renamed(&to, true, rename)?;
         self.unsynced.store(true, Ordering::Relaxed);
         Ok(DeletedLog { dir: to })
     }

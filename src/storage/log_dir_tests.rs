@@ -266,17 +266,70 @@ fn what_is_no_partition_is_left_alone_and_deleted_logs_are_told() {
 }
 
 #[test]
-fn a_crash_during_creation_is_found_as_a_log_without_an_id() {
+fn a_log_whose_topic_id_a_crash_took_is_removed_only_if_it_was_never_flushed() {
+    #[rustfmt::skip]
+    let table = [
+        // flushed  partition.metadata         kept
+        (false,     &b""[..],                  false),
+        (false,     b"version: 0\ntopic_id: T", false),
+        (false,     &[0; 43],                  false),
+        (false,     &[b'?'; 43],               true), // not torn but damaged
+        (true,      b"",                       true),
+    ];
+    for (flushed, metadata, kept) in table {
+        let disk = Disk::new(small());
+        let dir = disk.open().unwrap();
+        let mut log = disk.create(&dir);
+        fill(&mut log, 3);
+        if flushed {
+            log.flush().unwrap();
+            dir.write_checkpoints(&[row(&log)]).unwrap();
+        }
+        disk.files.write(&disk.path.join("orders-0/partition.metadata"), metadata).unwrap();
+        drop(log);
+        let mut loaded = disk.load(&dir, None);
+        let found = (loaded.logs.len(), loaded.deleted.len());
+        assert_eq!(found, if kept { (1, 0) } else { (0, 1) }, "{flushed} {metadata:?}");
+        if kept {
+            assert_eq!(loaded.logs[0].topic_id, None);
+            dir.set_topic_id(&mut loaded.logs[0].log, topic_id()).unwrap();
+            assert_eq!(disk.load(&dir, None).logs[0].topic_id, Some(topic_id()));
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_empty_at_a_clean_stop_keeps_its_name_from_its_first_flush_on() {
     let disk = Disk::new(small());
     let dir = disk.open().unwrap();
-    let mut log = disk.create(&dir);
-    fill(&mut log, 1);
-    disk.files.write(&disk.path.join("orders-0/partition.metadata"), b"").unwrap();
-    drop(log);
-    let mut loaded = disk.load(&dir, None);
-    assert_eq!(loaded.logs[0].topic_id, None);
-    dir.set_topic_id(&mut loaded.logs[0].log, topic_id()).unwrap();
-    assert_eq!(disk.load(&dir, None).logs[0].topic_id, Some(topic_id()));
+    let log = dir.create_log(&partition(), topic_id(), disk.config.clone(), NOW).unwrap();
+    disk.stop(dir, log);
+    let (dir, mut log) = disk.reopen(Some(7));
+    fill(&mut log, 3);
+    log.flush().unwrap();
+    drop((dir, log));
+    disk.sim.crash(0);
+    let (_dir, log) = disk.reopen(Some(7));
+    assert_eq!(log.end_offset(), 3);
+}
+
+#[test]
+fn the_names_that_a_killed_start_left_are_durable_after_the_next() {
+    let mut calls = 0;
+    loop {
+        let disk = Disk::new(small());
+        disk.sim.lose_power(calls);
+        let first = disk.open();
+        if first.is_ok() {
+            break;
+        }
+        disk.sim.kill();
+        let id = disk.open().unwrap().directory_id();
+        disk.sim.crash(calls);
+        assert_eq!(disk.open().unwrap().directory_id(), id, "killed at call {calls}");
+        calls += 1;
+    }
+    assert!(calls > 4, "{calls}");
 }
 
 /// Whoever makes a log syncs the directory that holds it later and elsewhere.

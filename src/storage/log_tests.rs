@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::testing::{
-    Disk, EPOCH, NOW, append, batch, by_producer, contents, fill, marker, row, small, whole,
+    Disk, EPOCH, NOW, append, batch, by_producer, contents, fill, marker, partition, row, small,
+    whole,
 };
-use super::{ClientFault, LogConfig, StorageError};
+use super::{ClientFault, Log, LogConfig, LogDir, StorageError};
 use crate::common::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
 use crate::env::FaultOn;
 use crate::protocol::batch::BatchHeader;
@@ -509,5 +510,36 @@ fn a_failed_fsync_is_told_with_its_file_and_moves_nothing() {
         assert!(error.path.starts_with("/data/orders-0") && !error.is_full(), "{error}");
         assert_eq!((log.durable_until(), log.recovery_point()), (0, 0));
         assert_eq!(log.end_offset(), 20);
+    }
+}
+
+/// What happens to a log between a plan and its run.
+type Meanwhile = (&'static str, fn(&LogDir, &mut Log));
+
+#[test]
+fn a_flush_goes_on_past_what_is_gone_when_it_runs() {
+    let table: [Meanwhile; 4] = [
+        ("nothing", |_, _| {}),
+        ("retention", |_, log| {
+            let gone = log.delete_segments_below(log.end_offset()).unwrap();
+            gone.remove().unwrap();
+        }),
+        ("the log is deleted", |dir, log| drop(dir.delete_log(&partition(), log).unwrap())),
+        ("and its files are removed", |dir, log| {
+            dir.remove(&dir.delete_log(&partition(), log).unwrap()).unwrap();
+        }),
+    ];
+    for (what, meanwhile) in table {
+        let disk = Disk::new(small());
+        let dir = disk.open().unwrap();
+        let mut log = disk.create(&dir);
+        for at in 0..30 {
+            append(&mut log, &by_producer(1, 0, at, 1, false)).unwrap();
+        }
+        assert!(log.segment_count() > 3);
+        let plan = log.plan_flush(log.end_offset()).unwrap();
+        meanwhile(&dir, &mut log);
+        plan.run(&disk.files).unwrap_or_else(|error| panic!("{what}: {error}"));
+        log.flushed(&plan);
     }
 }

@@ -134,6 +134,11 @@ impl Place {
         self.0.read().unwrap_or_else(PoisonError::into_inner).dir.join(name)
     }
 
+    /// Runs `act` on the directory, which keeps its name meanwhile.
+    pub(super) fn standing<T>(&self, act: impl FnOnce(&Path) -> T) -> T {
+        act(&self.0.read().unwrap_or_else(PoisonError::into_inner).dir)
+    }
+
     /// Whether the log as a whole was deleted; its files may be gone.
     pub(super) fn is_deleted(&self) -> bool {
         self.0.read().unwrap_or_else(PoisonError::into_inner).is_deleted

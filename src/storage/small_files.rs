@@ -30,6 +30,11 @@ pub(super) fn decode_partition_metadata(text: &str) -> Result<Option<TopicId>, M
     id.trim_end().parse().map(Some).map_err(|error| wrong(2, format!("{error}")))
 }
 
+/// Whether a crash came before all of the file was on the disk: its end is missing, or zeros.
+pub(super) fn is_torn_partition_metadata(bytes: &[u8]) -> bool {
+    bytes.contains(&0) || bytes.len() < encode_partition_metadata(TopicId::NONE).len()
+}
+
 /// The content of `.kafka_cleanshutdown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CleanShutdown {
@@ -65,6 +70,9 @@ mod tests {
         assert_eq!(decode_partition_metadata(&text), Ok(Some(id)));
         assert_eq!(decode_partition_metadata(&format!("{text}\n")), Ok(Some(id)));
         assert_eq!(decode_partition_metadata(""), Ok(None));
+        assert!(!is_torn_partition_metadata(text.as_bytes()));
+        assert!(is_torn_partition_metadata(&text.as_bytes()[..42]));
+        assert!(is_torn_partition_metadata(&[0; 43]));
         for (text, line) in
             [("version: 1\n", 1), ("version: 0\n", 2), ("version: 0\ntopic_id: x", 2)]
         {

@@ -12,7 +12,6 @@ use crate::env::{File, Files, OpenMode};
 use crate::protocol::batch::{BatchError, BatchHeader, HEADER_BYTES, crc_of};
 use crate::storage::error::{At, DiskError};
 use crate::storage::fd_cache::SegmentFile;
-use crate::storage::flush::FlushPlan;
 use crate::storage::names::{CLEANED, Kind};
 use crate::storage::segment::{ActiveSegment, Appending, SEGMENT_BYTES_MAX, SealedSegment};
 
@@ -194,9 +193,9 @@ impl CleanedSegment {
         crate::invariant!(self.written_bytes == self.segment.size_bytes, "all is written");
         self.segment.seal_indexes(&self.files)?;
         let file = &self.segment.file;
-        let mut plan = FlushPlan { segments: vec![file.clone()], ..FlushPlan::default() };
-        let indexes = Kind::OF_SEGMENT.into_iter().skip(1).map(|kind| file.path(kind));
-        plan.files.extend(indexes.filter(|path| self.files.exists(path)));
+        let mut plan = file.plan();
+        plan.segments.push(file.clone());
+        plan.files.extend(file.names_of_indexes());
         plan.run(&self.files)
     }
 
