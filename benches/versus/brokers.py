@@ -107,7 +107,9 @@ class Ottla(Broker):
 
     def command(self):
         binary, data = os.environ["OTTLA_BINARY"], str(self.room / "data")
-        return [binary, "--data-dir", data, "--port", str(self.port), "--http-port", "0"]
+        # As for Kafka below; the next run then finds memory that the host has handed out already, as the null broker's.
+        delay = ["--set", "log.segment.delete.delay.ms=1000"]
+        return [binary, "--data-dir", data, "--port", str(self.port), "--http-port", "0", *delay]
 
 
 class Null(Broker):

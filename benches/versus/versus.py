@@ -80,13 +80,13 @@ def measure(rows, kinds, chosen, work):
     table = Table()
     under_load = [row for row in rows if row in UNDER_LOAD]
     if under_load:
-        pre_touch(work, 2 << 30)
         running = [kind(work) for kind in kinds]
         try:
             for broker in running:
                 broker.start()
                 list(loads.run(WARM_UP, broker, 1.0, "warm-up"))
             for row in under_load:
+                pre_touch(work, 4 << 30)
                 interleave(row, running, chosen, table)
         finally:
             for broker in running:
