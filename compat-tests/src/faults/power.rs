@@ -83,7 +83,8 @@ fn with_load(
     let mut writer = Writer::start(scene, &broker, beside)?;
     let acked = load.run(scene.places, &mut broker, |broker, round| {
         std::thread::sleep(Duration::from_millis(random(1_200)));
-        // Some of the unflushed topic reaches the disk, as the system writes back when it likes.
+        // Some of the unflushed topic reaches the disk, as the system writes back when it likes:
+        // what was written first goes first, and so the topic's id with the data.
         for partition in (0..PARTITIONS).filter(|_| random(3) > 0) {
             write_back(&broker.data().join(format!("plain-{partition}")))?;
         }
@@ -102,7 +103,8 @@ fn with_load(
 fn write_back(partition: &Path) -> Result<(), String> {
     let logs = std::fs::read_dir(partition).map_err(|e| format!("{partition:?}: {e}"))?;
     for path in logs.flatten().map(|entry| entry.path()) {
-        if path.extension().is_some_and(|extension| extension == "log") {
+        let is_id = path.file_name().is_some_and(|name| name == "partition.metadata");
+        if is_id || path.extension().is_some_and(|extension| extension == "log") {
             let synced = std::fs::File::open(&path).and_then(|file| file.sync_data());
             synced.map_err(|e| format!("{path:?}: {e}"))?;
         }
