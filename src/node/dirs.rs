@@ -94,6 +94,7 @@ pub fn open(config: &BrokerConfig, env: &Env) -> Result<OpenedDirs, NodeError> {
             Err(error) => return Err(error.into()),
         }
     }
+    // A log directory syncs its own names; a `metadata.log.dir` beside them is nobody else's.
     if !dirs.iter().any(|dir| dir.path() == parent) {
         let synced = env.files.sync_dir(&parent);
         let dir = parent.display().to_string();

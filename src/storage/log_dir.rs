@@ -244,7 +244,8 @@ impl LogDir {
     pub fn set_topic_id(&self, log: &mut Log, topic_id: TopicId) -> Result<(), DiskError> {
         let path = log.place.file(PARTITION_METADATA);
         let content = encode_partition_metadata(topic_id);
-        self.shared.files.write(&path, content.as_bytes()).at("write", &path)?;
+        // The one that is there may be whole but for a bit; a torn one would pass for never flushed.
+        self.shared.files.write_atomic(&path, content.as_bytes()).at("write", &path)?;
         log.metadata_unsynced = true;
         Ok(())
     }
