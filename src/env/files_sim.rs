@@ -28,8 +28,16 @@ pub enum FaultOn {
     Write,
     /// fsync of a file or a directory.
     Sync,
+    /// fsync of a file.
+    Data,
     /// Making, renaming or removing a name.
     Name,
+}
+
+impl FaultOn {
+    fn meets(self, call: Self) -> bool {
+        self == call || (self == Self::Sync && call == Self::Data)
+    }
 }
 
 /// How often the disk was asked so far.
@@ -109,26 +117,29 @@ impl Change {
         }
     }
 
-    /// What of this change a crash leaves: all, nothing, a prefix, or some sectors.
-    fn torn(&self, random: &Random) -> Option<Self> {
-        let Self::Write { position, bytes } = self else {
-            return (random.below(2) == 0).then(|| self.clone());
+    /// What of this change a crash leaves: all, nothing, a prefix, or some sectors. A sector that
+    /// is lost keeps what the disk had there, zeros behind the end of the file.
+    fn torn(self, random: &Random) -> Vec<Self> {
+        let (position, bytes) = match self {
+            Self::Write { position, bytes } => (position, bytes),
+            Self::SetLen(_) => return Vec::from_iter((random.below(2) == 0).then_some(self)),
         };
         match random.below(4) {
-            0 => Some(self.clone()),
-            1 => None,
+            0 => vec![Self::Write { position, bytes }],
+            1 => Vec::new(),
             2 => {
                 let kept = random.below(bytes.len() as u64 + 1) as usize;
-                Some(Self::Write { position: *position, bytes: bytes[..kept].to_vec() })
+                vec![Self::Write { position, bytes: bytes[..kept].to_vec() }]
             }
             _ => {
-                let mut bytes = bytes.clone();
-                for sector in bytes.chunks_mut(SECTOR_BYTES) {
-                    if random.below(2) == 0 {
-                        sector.fill(0);
-                    }
-                }
-                Some(Self::Write { position: *position, bytes })
+                let grown = Self::Write { position: position + bytes.len(), bytes: Vec::new() };
+                let sectors = (position..).step_by(SECTOR_BYTES).zip(bytes.chunks(SECTOR_BYTES));
+                let kept = sectors.filter(|_| random.below(2) == 1);
+                let kept = kept.map(|(position, sector)| {
+                    let bytes = sector.to_vec();
+                    Self::Write { position, bytes }
+                });
+                kept.chain([grown]).collect()
             }
         }
     }
@@ -180,9 +191,8 @@ impl SimFiles {
                     names.clone_from(durable);
                 }
                 Inode::File { content, durable, pending } => {
-                    let kept = pending.iter().filter_map(|change| change.torn(&random));
+                    let kept = pending.drain(..).flat_map(|change| change.torn(&random));
                     kept.for_each(|change| change.apply(durable));
-                    pending.clear();
                     content.clone_from(durable);
                 }
             }
@@ -285,11 +295,11 @@ impl State {
         }
         match on {
             FaultOn::Write => self.counts.writes += 1,
-            FaultOn::Sync => self.counts.syncs += 1,
+            FaultOn::Sync | FaultOn::Data => self.counts.syncs += 1,
             FaultOn::Name => self.counts.names += 1,
         }
         let mut hit = None;
-        for (at, fault) in self.faults.iter_mut().enumerate().filter(|(_, f)| f.on == on) {
+        for (at, fault) in self.faults.iter_mut().enumerate().filter(|(_, f)| f.on.meets(on)) {
             match fault.spare.checked_sub(1) {
                 Some(spare) => fault.spare = spare,
                 None => hit = Some(at),
@@ -348,7 +358,11 @@ impl State {
 
     fn sync(&mut self, inode: usize) -> io::Result<()> {
         self.trace.note(&inode.to_be_bytes());
-        let failed = self.check(FaultOn::Sync, false);
+        let on = match self.inodes[inode] {
+            Inode::Dir { .. } => FaultOn::Sync,
+            Inode::File { .. } => FaultOn::Data,
+        };
+        let failed = self.check(on, false);
         if self.alive().is_err() {
             return failed;
         }

@@ -303,6 +303,7 @@ impl Replicas {
         }
         let path = failed.logs.path();
         tracing::error!(dir = %path.display(), error, "log directory offline");
+        failed.logs.note_failure();
         self.metrics.log_dirs_offline.inc();
         self.partitions().iter().for_each(|partition| partition.lost_dir(dir));
         self.moves_due.notify_one();

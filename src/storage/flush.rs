@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::error::{At, DiskError};
 use super::fd_cache::SegmentFile;
+use super::log::Log;
 use super::names::{Kind, Place};
 use crate::common::Offset;
 use crate::env::{File, Files, OpenMode};
@@ -116,6 +117,32 @@ pub fn run_all(files: &Files, plans: &[FlushPlan]) -> Result<(), DiskError> {
         plan.on(Path::new(""), "sync", |dir| files.sync_dir(dir))?;
     }
     Ok(())
+}
+
+/// Bytes that are read and written again in one go.
+const WRITTEN_AT_ONCE: usize = 1 << 20;
+
+impl Log {
+    /// Writes all data again that no flush has covered as far as a start can tell.
+    pub(super) fn write_anew(&mut self) -> Result<(), DiskError> {
+        let sealed = self.sealed.iter().filter(|one| one.base_offset() >= self.checked_from);
+        let files = sealed.map(|one| &one.file).chain([&self.active.file]);
+        let mut bytes = vec![0; WRITTEN_AT_ONCE];
+        for segment in files {
+            let (file, path) = (segment.log()?, segment.path(Kind::Log));
+            let mut position = 0;
+            loop {
+                let count = file.read_at(&mut bytes, position).at("read", &path)?;
+                if count == 0 {
+                    break;
+                }
+                file.write_all_at(&[&bytes[..count]], position).at("write", &path)?;
+                position += count as u64;
+            }
+        }
+        self.dir_unsynced = true;
+        Ok(())
+    }
 }
 
 /// Bounds the descriptors that a flush of many logs holds open.

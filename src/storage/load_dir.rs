@@ -9,7 +9,7 @@ use super::checkpoint::{CLEANER, LOG_START, RECOVERY_POINT, REPLICATION};
 use super::error::{At, DiskError, StorageError};
 use super::load::Opening;
 use super::log::{Log, LogConfig};
-use super::log_dir::{DeletedLog, LogDir, read};
+use super::log_dir::{DeletedLog, FAILED, LogDir, read};
 use super::names::{DirName, PARTITION_METADATA, Place, parse_dir};
 use super::small_files::{
     CLEAN_SHUTDOWN, CleanShutdown, decode_partition_metadata, is_torn_partition_metadata,
@@ -56,6 +56,33 @@ impl LogDir {
     /// # Errors
     /// [`DiskError`].
     pub fn load(&self, loading: &Loading<'_>) -> Result<Loaded, StorageError> {
+        let loaded = self.load_all(loading).and_then(|mut loaded| {
+            self.see_to_failure(&mut loaded.logs)?;
+            Ok(loaded)
+        });
+        loaded.inspect_err(|_| self.note_failure())
+    }
+
+    /// After a failure the page cache may show what the disk does not have, and no fsync would
+    /// change that; what is written anew reaches the disk.
+    fn see_to_failure(&self, logs: &mut [LoadedLog]) -> Result<(), StorageError> {
+        let path = self.path.join(FAILED);
+        if !self.shared.files.exists(&path) {
+            return Ok(());
+        }
+        tracing::warn!(dir = %self.path.display(), "the directory failed, its unsynced logs are written anew");
+        for found in logs {
+            if let Some(id) = found.topic_id {
+                self.set_topic_id(&mut found.log, id)?;
+            }
+            found.log.write_anew()?;
+            found.log.flush()?;
+        }
+        self.shared.files.remove_file(&path).at("remove", &path)?;
+        Ok(())
+    }
+
+    fn load_all(&self, loading: &Loading<'_>) -> Result<Loaded, StorageError> {
         let clean = self.take_clean_mark(loading.last_broker_epoch)?;
         // No checkpoint was due yet, and the cleaner has one written before it begins.
         let has = |name: &str| self.shared.files.exists(&self.path.join(name));

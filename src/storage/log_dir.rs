@@ -25,6 +25,8 @@ use super::small_files::{CLEAN_SHUTDOWN, CleanShutdown, encode_partition_metadat
 use crate::common::{BrokerId, Offset, TopicId, TopicPartition, format_uuid};
 use crate::env::{FileLock, Files, Random};
 
+/// Stands while a failure of this directory is to be seen to by the next start.
+pub(super) const FAILED: &str = ".ottla_failed";
 pub(super) const META_PROPERTIES: &str = "meta.properties";
 const LOCK: &str = ".lock";
 /// What a directory may hold beside hidden files before it is ours.
@@ -391,6 +393,16 @@ impl LogDir {
     ) -> Result<(), DiskError> {
         let mut is_closed = self.is_closed();
         *is_closed = true;
+        let closed = self.close_all(plans, rows, broker_epoch);
+        closed.inspect_err(|_| self.note_failure())
+    }
+
+    fn close_all(
+        &self,
+        plans: &[FlushPlan],
+        rows: &[CheckpointRow],
+        broker_epoch: i64,
+    ) -> Result<(), DiskError> {
         run_all(&self.shared.files, plans)?;
         let mut plan = FlushPlan::default();
         self.plan_checkpoints(rows, &mut plan)?;
@@ -398,6 +410,16 @@ impl LogDir {
         let mark = CleanShutdown::new(broker_epoch).encode();
         self.plan_replacement(CLEAN_SHUTDOWN, mark.as_bytes(), &mut plan)?;
         plan.run(&self.shared.files)
+    }
+
+    /// A file that could not be synced may still be read from the page cache, as long as this boot
+    /// lasts: the next start is told not to believe that.
+    pub fn note_failure(&self) {
+        let path = self.path.join(FAILED);
+        // Not synced: with the page cache the reason goes too.
+        if let Err(error) = self.shared.files.write(&path, b"") {
+            tracing::warn!(file = %path.display(), %error, "the next start is not told of the failure");
+        }
     }
 
     pub(super) fn read_checkpoint(&self, name: &'static str) -> Result<Offsets, StorageError> {

@@ -9,7 +9,7 @@ use super::testing::{
 };
 use super::{Identity, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError};
 use crate::common::{BrokerId, TopicPartition};
-use crate::env::Random;
+use crate::env::{FaultOn, Random};
 
 fn refusal(disk: &Disk, cluster: &str, node: i32) -> OperatorFault {
     let cluster_id = Some(cluster.to_owned());
@@ -492,4 +492,25 @@ fn a_hole_before_the_first_checkpoint_cuts_the_log_unless_a_cleaner_was_at_work(
         let (_dir, log) = disk.reopen(None);
         assert_eq!(log.end_offset(), end, "a cleaner was at work: {cleaned}");
     }
+}
+
+/// The kernel takes pages that it could not write for written.
+#[test]
+fn what_a_failed_fsync_left_in_the_page_cache_is_on_the_disk_after_the_next_start() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let mut log = disk.create(&dir);
+    fill(&mut log, 20);
+    disk.sim.fail(FaultOn::Data, 2, 5);
+    log.flush().unwrap_err();
+    dir.note_failure();
+    drop((dir, log));
+    disk.sim.kill();
+    let (dir, mut log) = disk.reopen(None);
+    assert_eq!(log.end_offset(), 20);
+    fill(&mut log, 20);
+    log.flush().unwrap();
+    drop((dir, log));
+    disk.sim.crash(1);
+    assert_eq!(disk.reopen(None).1.end_offset(), 40);
 }

@@ -166,8 +166,11 @@ impl World {
             7 | 8 => {
                 let on = [FaultOn::Write, FaultOn::Sync, FaultOn::Name][random.below(3) as usize];
                 let spare = random.below(if on == FaultOn::Write { 300 } else { 60 });
-                // After a failed fsync the page cache shows what the disk does not have, and logs
-                // do not write it anew as the quorum does; so the machine goes down with it.
+                // A directory that cannot be synced ends a file system until the next boot.
+                let on = match on {
+                    FaultOn::Sync if random.below(2) == 0 => FaultOn::Data,
+                    on => on,
+                };
                 let power = on == FaultOn::Sync || random.below(2) == 0;
                 Fate::Broken { on, spare, power }
             }
