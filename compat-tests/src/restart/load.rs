@@ -4,6 +4,8 @@
 use super::{history, output, python};
 use crate::broker::Broker;
 use crate::places::Places;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -39,7 +41,7 @@ impl Load<'_> {
         let path = |name: &str| room.join(name).display().to_string();
         let (acked, found) = (path("acked"), path("found"));
         let bootstrap = broker.bootstrap();
-        let log = std::fs::File::create(room.join("load.log")).map_err(|e| e.to_string())?;
+        let log = File::create(room.join("load.log")).map_err(|e| e.to_string())?;
         let rate = self.per_second.to_string();
         let mut load = script(places, "load.py", &[&bootstrap, self.name, &acked, &rate])?;
         let mut load = load.stderr(log).spawn().map_err(|e| e.to_string())?;
@@ -64,9 +66,9 @@ impl Load<'_> {
         acked: &Path,
         mut outage: impl FnMut(&mut Broker, usize) -> Result<(), String>,
     ) -> Result<(), String> {
-        let mut seen = 0;
+        let mut seen = None;
         for round in 0..=self.outages {
-            seen = self.progress(load, acked, seen)?;
+            self.progress(load, acked, &mut seen)?;
             if round < self.outages {
                 outage(broker, round)?;
             }
@@ -75,20 +77,32 @@ impl Load<'_> {
     }
 
     /// Waits until enough records more are acknowledged; an outage in between hits full swing.
-    fn progress(&self, load: &mut Child, acked: &Path, seen: u64) -> Result<u64, String> {
-        // A line has a partition, an offset and a number: six bytes at least.
-        let wanted = seen + 6 * self.records as u64;
+    /// `lines` is the file of acknowledgements, read as far as they were counted.
+    fn progress(
+        &self,
+        load: &mut Child,
+        acked: &Path,
+        lines: &mut Option<File>,
+    ) -> Result<(), String> {
+        let (mut count, mut new) = (0, Vec::new());
         for _ in 0..PATIENCE.as_millis() / LOOK_EVERY.as_millis() {
             std::thread::sleep(LOOK_EVERY);
-            let bytes = std::fs::metadata(acked).map_or(0, |found| found.len());
-            if bytes > wanted {
-                return Ok(bytes);
+            if lines.is_none() {
+                *lines = File::open(acked).ok();
+            }
+            if let Some(lines) = lines {
+                new.clear();
+                lines.read_to_end(&mut new).map_err(|e| format!("{acked:?}: {e}"))?;
+                count += new.iter().filter(|byte| **byte == b'\n').count();
+            }
+            if count > self.records {
+                return Ok(());
             }
             if !matches!(load.try_wait(), Ok(None)) {
                 return Err("the producer ended by itself".into());
             }
         }
-        Err(format!("no progress after {seen} bytes of acknowledgements"))
+        Err(format!("only {count} records were acknowledged in {PATIENCE:?}"))
     }
 }
 
