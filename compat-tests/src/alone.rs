@@ -2,7 +2,12 @@
 
 use crate::places::Places;
 use crate::verdict::Test;
+use ottla::fuzz::TARGETS;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Coverage for libFuzzer; stable flags, no sanitizer.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -23,7 +28,7 @@ pub fn fuzz(places: &Places) -> Result<Vec<Test>, String> {
 
 /// The same share of all executions for each target.
 pub fn fuzz_long(places: &Places) -> Result<Vec<Test>, String> {
-    let share = EXECUTIONS.div_ceil(ottla::fuzz::TARGETS.len() as u64);
+    let share = EXECUTIONS.div_ceil(TARGETS.len() as u64);
     each_target(places, &format!("-runs={share}"))
 }
 
@@ -39,43 +44,53 @@ fn each_target(places: &Places, limit: &str) -> Result<Vec<Test>, String> {
         return Err("the fuzz targets cannot be built".to_owned());
     }
     let binary = places.cache.join("fuzz").join(MACHINE).join("release/ottla-fuzz");
-    let mut executed = 0;
-    let mut tests = Vec::new();
-    for (name, _) in ottla::fuzz::TARGETS {
-        // What was reached once is where the next run begins.
-        let corpus = places.cache.join("fuzz-corpus").join(name);
-        let found = places.room(&format!("fuzz-{name}"))?;
-        std::fs::create_dir_all(&corpus).map_err(|e| format!("{corpus:?}: {e}"))?;
-        let output = Command::new(&binary)
-            .args([
-                limit,
-                "-max_len=4096",
-                "-timeout=10",
-                "-rss_limit_mb=2048",
-                "-print_final_stats=1",
-            ])
-            .arg(format!("-artifact_prefix={}/", found.display()))
-            .arg(&corpus)
-            .env("OTTLA_FUZZ_TARGET", name)
-            .output()
-            .map_err(|e| format!("{binary:?}: {e}"))?;
-        let told = String::from_utf8_lossy(&output.stderr);
-        let stat = "stat::number_of_executed_units:";
-        let count = told.lines().find_map(|line| line.strip_prefix(stat)?.trim().parse().ok());
-        let count: u64 = count.unwrap_or(0);
-        executed += count;
-        println!("fuzz {name}: {count} executions");
-        let outcome = match output.status.success() && count > 0 {
-            true => Ok(()),
-            false => Err(format!(
-                "broken; keep the input of {} in fuzz/findings/{name}",
-                found.display()
-            )),
-        };
-        tests.push(Test::of(format!("fuzz {name}"), outcome));
+    let next = AtomicUsize::new(0);
+    let ended = Mutex::new(BTreeMap::new());
+    let work = || {
+        while let Some((name, _)) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = one_target(places, &binary, limit, name);
+            ended.lock().unwrap_or_else(PoisonError::into_inner).insert(*name, outcome);
+        }
+    };
+    std::thread::scope(|scope| {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..workers).for_each(|_| drop(scope.spawn(work)));
+    });
+    let (mut executed, mut tests) = (0, Vec::new());
+    for (name, outcome) in ended.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        executed += outcome.as_ref().copied().unwrap_or(0);
+        tests.push(Test::of(format!("fuzz {name}"), outcome.map(drop)));
     }
     println!("fuzz: {executed} executions of {} targets", tests.len());
     Ok(tests)
+}
+
+/// Returns how often it was executed.
+fn one_target(places: &Places, binary: &Path, limit: &str, name: &str) -> Result<u64, String> {
+    // What was reached once is where the next run begins.
+    let corpus = places.cache.join("fuzz-corpus").join(name);
+    let found = places.room(&format!("fuzz-{name}"))?;
+    std::fs::create_dir_all(&corpus).map_err(|e| format!("{corpus:?}: {e}"))?;
+    let output = Command::new(binary)
+        .args([limit, "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"])
+        .arg("-print_final_stats=1")
+        .arg(format!("-artifact_prefix={}/", found.display()))
+        .arg(&corpus)
+        .env("OTTLA_FUZZ_TARGET", name)
+        .output()
+        .map_err(|e| format!("{binary:?}: {e}"))?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    let stat = "stat::number_of_executed_units:";
+    let count = told.lines().find_map(|line| line.strip_prefix(stat)?.trim().parse().ok());
+    let count: u64 = count.unwrap_or(0);
+    println!("fuzz {name}: {count} executions");
+    match output.status.success() && count > 0 {
+        true => Ok(count),
+        false => {
+            let found = found.display();
+            Err(format!("broken; keep the input of {found} in fuzz/findings/{name}"))
+        }
+    }
 }
 
 /// The broker in one thread on a simulated disk, many seeds more than `cargo test` runs. A process for
