@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 mod broker;
 mod describe;
+mod duration;
 mod dynamic;
 mod error;
 mod group;
