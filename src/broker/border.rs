@@ -84,6 +84,7 @@ pub fn controller_code(refusal: &ControllerRefusal) -> ErrorCode {
         ControllerRefusal::Config(_) => ErrorCode::InvalidConfig,
         ControllerRefusal::Request(_) => ErrorCode::InvalidRequest,
         ControllerRefusal::TooLarge(_) => ErrorCode::PolicyViolation,
+        ControllerRefusal::Feature(_) => ErrorCode::InvalidUpdateVersion,
         ControllerRefusal::Broker(fault) => match fault {
             BrokerFault::Duplicate => ErrorCode::DuplicateBrokerRegistration,
             BrokerFault::Feature { .. } => ErrorCode::UnsupportedVersion,

@@ -81,6 +81,7 @@ handlers! {
     init_producer_id
     join_group
     leave_group
+    list_config_resources
     list_groups
     list_offsets
     metadata
@@ -89,6 +90,7 @@ handlers! {
     offset_fetch
     offset_for_leader_epoch
     sync_group
+    update_features
 }
 
 /// Every served key has a handler and every handler serves its key, at compile time.
