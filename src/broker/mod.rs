@@ -78,6 +78,11 @@ impl Broker {
         self.config.load().network.request_timeout_ms
     }
 
+    /// Whether consumer groups (KIP-848) are on: the cluster's `group.version`.
+    pub fn has_consumer_groups(&self) -> bool {
+        self.image().feature("group.version") > 0
+    }
+
     /// A broker that is up: clients send it what is for the controller, it passes that on.
     pub fn some_broker(&self, image: &Image) -> i32 {
         let alive = image.alive_brokers().count() as u64;

@@ -25,11 +25,12 @@ impl Feature {
 
 /// Said once: what brokers register with and what a fresh cluster finalizes. The metadata
 /// version stands first, since it says how to read the rest. Levels are those of a fresh
-/// Kafka 4.4.0; its other features (group, share, streams, transaction) follow with their
+/// Kafka 4.4.0; its other features (share, streams, transaction) follow with their
 /// coordinators.
 pub const FEATURES: &[Feature] = &[
     Feature { name: "metadata.version", min: 7, max: 33, level: 33 },
     Feature { name: "eligible.leader.replicas.version", min: 0, max: 1, level: 1 },
+    Feature { name: "group.version", min: 0, max: 1, level: 1 },
 ];
 
 /// The first records of a fresh single-node cluster, from offset 0 on: the broker's own

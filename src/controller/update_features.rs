@@ -13,7 +13,7 @@ const MIN_ISR: &str = "min.insync.replicas";
 
 /// Features of Kafka 4.4 beside those served here: their level is 0, and may be set to it.
 const NOT_SERVED: &[&str] =
-    &["group.version", "kraft.version", "share.version", "streams.version", "transaction.version"];
+    &["kraft.version", "share.version", "streams.version", "transaction.version"];
 
 /// Levels of the metadata version that change what is written: there is no way back below them.
 /// Source: `MetadataVersion` of Kafka 4.4.

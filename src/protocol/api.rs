@@ -197,8 +197,8 @@ api_keys! {
     65  DescribeTransactions;
     66  ListTransactions;
     67  AllocateProducerIds;
-    68  ConsumerGroupHeartbeat;
-    69  ConsumerGroupDescribe;
+    68  ConsumerGroupHeartbeat    0..=1    0      broker  here;
+    69  ConsumerGroupDescribe     0..=1    0      broker  here;
     70  ControllerRegistration;
     71  GetTelemetrySubscriptions;
     72  PushTelemetry;
@@ -231,8 +231,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_all_keys_and_serves_31_of_them() {
-        assert_eq!(served().count(), 31);
+    fn the_table_has_all_keys_and_serves_33_of_them() {
+        assert_eq!(served().count(), 33);
         assert!(served().all(|row| row.min <= row.max && row.advertised_min() <= row.min));
         assert_eq!(ApiKey::ALL.len(), 95);
     }

@@ -64,6 +64,8 @@ handlers! {
     alter_configs
     alter_replica_log_dirs
     api_versions
+    consumer_group_describe
+    consumer_group_heartbeat
     create_partitions
     create_topics
     delete_groups

@@ -4,6 +4,7 @@
 
 mod cluster;
 mod configs;
+mod consumer_groups;
 mod features;
 mod groups;
 mod log_dirs;
