@@ -78,9 +78,11 @@ impl Broker {
         self.config.load().network.request_timeout_ms
     }
 
-    /// Whether consumer groups (KIP-848) are on: the cluster's `group.version`.
+    /// Whether consumer groups (KIP-848) are on: by the cluster's `group.version`, and here.
     pub fn has_consumer_groups(&self) -> bool {
-        self.image().feature("group.version") > 0
+        let config = self.config.load();
+        let here = config.group.rebalance_protocols.iter().any(|name| name == "consumer");
+        here && self.image().feature("group.version") > 0
     }
 
     /// A broker that is up: clients send it what is for the controller, it passes that on.

@@ -44,6 +44,10 @@ config_keys! {
     /// Least time between two assignments of a consumer group, in milliseconds.
     consumer_assignment_interval_ms: i32 = "1000", AtLeast(0);
         key "group.consumer.assignment.interval.ms", dynamic ClusterWide;
+    /// Protocols that are on, besides the features of the cluster.
+    rebalance_protocols: Vec<String> =
+        "classic,consumer,streams", SomeOf(&["consumer", "classic", "share", "streams"]);
+        key "group.coordinator.rebalance.protocols", dynamic ReadOnly;
     /// Assignors that members may ask for, by name; the first is taken where none is asked for.
     consumer_assignors: Vec<String> = "uniform,range", Any;
         key "group.consumer.assignors", dynamic ReadOnly;

@@ -166,8 +166,6 @@ other_keys! {
     "cordoned.log.dirs": List = "", Any, PerBroker;
     "create.topic.policy.class.name": Class =
         null, Any, ReadOnly, refused "Ottla loads no Java classes, and topics would be created against the policy";
-    "group.coordinator.rebalance.protocols": List =
-        "classic,consumer,streams", SomeOf(&["consumer", "classic", "share", "streams"]), ReadOnly;
     "initial.broker.registration.timeout.ms": Int = "60000", Any, ReadOnly;
     "leader.imbalance.check.interval.seconds": Long = "300", AtLeast(1), ReadOnly;
     "log.dir.failure.timeout.ms": Long = "30000", AtLeast(1), ReadOnly;

@@ -36,14 +36,14 @@ impl Turn<'_> {
         group: &ConsumerGroup,
         ask: JoinGroup,
     ) {
-        let sent = ask.member_id.clone();
-        let member_id = match sent.is_empty() {
+        let member_id = match ask.member_id.is_empty() {
             true => Random::seeded(self.cx.seed).uuid().to_string().into(),
-            false => sent.clone(),
+            false => ask.member_id.clone(),
         };
         let outcome = self.join_consumer(groups, group, ask, &member_id).map_err(|error| {
+            // As Kafka has it: no id with another refusal, not even the one that came.
             let needs_id = error == NotNow::MemberIdRequired.into();
-            JoinRefused { member_id: if needs_id { member_id } else { sent }, error }
+            JoinRefused { member_id: if needs_id { member_id } else { "".into() }, error }
         });
         self.answer(GroupAnswer::Join(outcome));
     }

@@ -371,6 +371,19 @@ fn a_classic_group_is_converted_when_a_consumer_joins_and_back_when_it_leaves() 
 }
 
 #[test]
+fn a_classic_member_that_does_not_fit_is_refused_without_an_id() {
+    let mut bench = bench(&[1]);
+    beat(&mut bench, joining("a", &["t1"]));
+    let stranger = JoinGroup { protocol_type: "connect".into(), ..consumer("m") };
+    let ticket = bench.join(stranger);
+    let refused = bench.join_refused(ticket);
+    assert_eq!(
+        (&*refused.member_id, refused.error),
+        ("", ClientFault::InconsistentProtocol.into())
+    );
+}
+
+#[test]
 fn a_new_coordinator_knows_all_and_gives_everybody_a_session() {
     let mut bench = bench(&[4]);
     beat(&mut bench, joining("a", &["t1"]));
