@@ -18,7 +18,7 @@ use arc_swap::ArcSwap;
 
 use crate::common::BrokerId;
 use crate::config::BrokerConfig;
-use crate::controller::{Ask, Handle as ControllerHandle, ProducerIds};
+use crate::controller::{Ask, GROUP_FEATURE, Handle as ControllerHandle, ProducerIds};
 use crate::coordinator::group::GroupCoordinator;
 use crate::env::Env;
 use crate::machine::AskError;
@@ -82,7 +82,7 @@ impl Broker {
     pub fn has_consumer_groups(&self) -> bool {
         let config = self.config.load();
         let here = config.group.rebalance_protocols.iter().any(|name| name == "consumer");
-        here && self.image().feature("group.version") > 0
+        here && self.image().feature(GROUP_FEATURE) > 0
     }
 
     /// A broker that is up: clients send it what is for the controller, it passes that on.

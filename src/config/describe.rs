@@ -62,6 +62,20 @@ fn chain(name: &str) -> Vec<&str> {
     }
 }
 
+/// The row of a topic or a group: the first synonym is where its value comes from.
+fn changeable_row(key: &Key, value: Option<String>, synonyms: Vec<ConfigSynonym>) -> ConfigRow {
+    ConfigRow {
+        name: key.name.to_owned(),
+        value,
+        source: synonyms.first().map_or(ConfigSource::Default, |synonym| synonym.source),
+        kind: Some(key.kind),
+        is_read_only: false,
+        is_sensitive: key.is_sensitive(),
+        synonyms,
+        doc: Some(key.doc.trim()),
+    }
+}
+
 impl BrokerConfig {
     /// The rows of a topic with the values `overrides` of its own.
     /// - `names`: those asked for; empty: all.
@@ -102,16 +116,7 @@ impl BrokerConfig {
             }
             (None, None) => key.default_text().map(|text| rendered(key, text)),
         };
-        ConfigRow {
-            name: key.name.to_owned(),
-            value: own.or_else(inherited),
-            source: synonyms.first().map_or(ConfigSource::Default, |synonym| synonym.source),
-            kind: Some(key.kind),
-            is_read_only: false,
-            is_sensitive: key.is_sensitive(),
-            synonyms,
-            doc: Some(key.doc.trim()),
-        }
+        changeable_row(key, own.or_else(inherited), synonyms)
     }
 
     /// The rows of a group, which need not exist, with the values `own`.
@@ -149,16 +154,7 @@ impl BrokerConfig {
             Parsed::List(names) if key.kind == Kind::String => names.into_iter().next(),
             value => Some(value.render()),
         };
-        ConfigRow {
-            name: key.name.to_owned(),
-            value: own.or_else(inherited).or(default),
-            source: synonyms.first().map_or(ConfigSource::Default, |synonym| synonym.source),
-            kind: Some(key.kind),
-            is_read_only: false,
-            is_sensitive: key.is_sensitive(),
-            synonyms,
-            doc: Some(key.doc.trim()),
-        }
+        changeable_row(key, own.or_else(inherited).or(default), synonyms)
     }
 
     /// The rows of this broker: every honoured key, and whatever else is set.

@@ -1,15 +1,13 @@
 //! UpdateFeatures: the finalized levels of features go up or down, all that are asked for or none.
 
-use super::bootstrap::FEATURES;
+use super::bootstrap::{
+    ELR_FEATURE as ELR, FEATURES, METADATA_FEATURE as METADATA, MIN_ISR, min_isr_record,
+};
 use super::error::{FeatureFault, LevelFault, Refusal};
 use super::machine::{Cx, Plan};
 use super::request::UpdateFeatures;
 use crate::metadata::{ConfigKind, Image};
-use crate::protocol::records::metadata::{ConfigRecord, FeatureLevelRecord, MetadataRecord};
-
-const METADATA: &str = "metadata.version";
-const ELR: &str = "eligible.leader.replicas.version";
-const MIN_ISR: &str = "min.insync.replicas";
+use crate::protocol::records::metadata::{FeatureLevelRecord, MetadataRecord};
 
 /// Features of Kafka 4.4 beside those served here: their level is 0, and may be set to it.
 const NOT_SERVED: &[&str] =
@@ -57,8 +55,7 @@ pub(super) fn plan(image: &Image, ask: &UpdateFeatures, cx: &Cx<'_>) -> Plan<Res
     };
     let mut records = Vec::new();
     for &(feature, level, upgrade_type) in &updates {
-        let now = image.feature(feature);
-        if let Err(fault) = check(image, feature, now, level, upgrade_type, cx) {
+        if let Err(fault) = check(image, feature, level, upgrade_type, cx) {
             return Plan::of(Err(fault.into()));
         }
         if feature == ELR && level > 0 && proposed(METADATA) < ELR_NEEDS_METADATA {
@@ -80,11 +77,11 @@ pub(super) fn plan(image: &Image, ask: &UpdateFeatures, cx: &Cx<'_>) -> Plan<Res
 fn check(
     image: &Image,
     feature: &str,
-    now: i16,
     level: i16,
     upgrade_type: i8,
     cx: &Cx<'_>,
 ) -> Result<(), FeatureFault> {
+    let now = image.feature(feature);
     let fail = |why| Err(invalid(feature, level, why));
     let Some(direction) = Direction::of(upgrade_type) else {
         return fail(LevelFault::UnknownType);
@@ -142,14 +139,6 @@ fn invalid(feature: &str, level: i16, why: LevelFault) -> FeatureFault {
 /// Once eligible leader replicas count, all brokers must agree on `min.insync.replicas`: what the
 /// cluster has not set becomes this controller's static value, and brokers lose their own.
 fn agreement_on_min_isr(image: &Image, cx: &Cx<'_>) -> Vec<MetadataRecord> {
-    let record = |name: &str, value: Option<String>| {
-        MetadataRecord::from(ConfigRecord {
-            resource_type: ConfigKind::Broker as i8,
-            resource_name: name.into(),
-            name: MIN_ISR.into(),
-            value: value.map(Into::into),
-        })
-    };
     let sets_it = image
         .configured()
         .filter(|(resource, own)| resource.kind == ConfigKind::Broker && own.contains_key(MIN_ISR));
@@ -159,8 +148,8 @@ fn agreement_on_min_isr(image: &Image, cx: &Cx<'_>) -> Vec<MetadataRecord> {
     if cluster.is_empty() {
         // Of an empty image the static value is all that is left.
         let fixed = cx.world.rules.min_insync_replicas(&Image::default(), None);
-        records.push(record("", Some(fixed.to_string())));
+        records.push(min_isr_record("", Some(fixed.to_string())));
     }
-    records.extend(brokers.into_iter().map(|name| record(name, None)));
+    records.extend(brokers.into_iter().map(|name| min_isr_record(name, None)));
     records
 }

@@ -200,6 +200,8 @@ fn launch(kind: Kind, paths: &Paths, room: &Path, wrapper: &[String]) -> Result<
     let mut child = command.spawn().map_err(|e| format!("{}: {e}", words[0]))?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
+        // Looked at first, so that the log has what it said last.
+        let has_ended = !matches!(child.try_wait(), Ok(None));
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         let fresh = text.get(seen..).unwrap_or_default();
         let ready = match kind {
@@ -209,10 +211,7 @@ fn launch(kind: Kind, paths: &Paths, room: &Path, wrapper: &[String]) -> Result<
         if ready {
             return Ok(child);
         }
-        if !matches!(child.try_wait(), Ok(None)) {
-            // What it said last came after the look at the log.
-            let log = std::fs::read_to_string(log).unwrap_or_default();
-            let fresh = log.get(seen..).unwrap_or_default();
+        if has_ended {
             return Err(format!("{kind} ended while starting: {}", last_lines(fresh)));
         }
         std::thread::sleep(Duration::from_millis(if kind == Kind::Kafka { 50 } else { 2 }));

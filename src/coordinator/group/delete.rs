@@ -43,9 +43,15 @@ impl Turn<'_> {
         let group = group_tombstones(group_id, consumer.as_deref());
         let progress = self.write_some(tombstones.chain(group))?;
         if progress == Progress::Done {
-            self.forget(groups, group_id);
+            self.group_ended(groups, group_id);
         }
         Ok(progress)
+    }
+
+    /// Nothing is remembered of a group of any kind that is gone.
+    fn group_ended(&mut self, groups: &mut LiveGroups, group_id: &GroupId) {
+        self.watches.remove(group_id);
+        self.forget(groups, group_id);
     }
 
     /// Removes an empty consumer group whose place a classic one takes; its offsets stay.
@@ -145,7 +151,7 @@ impl Turn<'_> {
         }
         let progress = self.write_some(records);
         if is_gone && progress == Ok(Progress::Done) {
-            self.forget(groups, group_id);
+            self.group_ended(groups, group_id);
         }
         // What fits no batch is passed over, else the search would never end.
         progress.unwrap_or(Progress::Done)

@@ -155,12 +155,11 @@ impl Turn<'_> {
 
     /// A deadline of a group passed.
     pub fn decide_passed(&mut self, groups: &mut LiveGroups, timer: Timer) {
-        let (Timer::Join(id) | Timer::Sync(id) | Timer::Session(id, _)) = &timer else {
-            return self.decide_member_passed(groups, &timer);
+        let id = match &timer {
+            Timer::Join(id) | Timer::Sync(id) => id,
+            Timer::Session(id, _) if self.state.consumer(id).is_none() => id,
+            _ => return self.decide_member_passed(groups, &timer),
         };
-        if self.state.consumer(id).is_some() {
-            return self.decide_member_passed(groups, &timer);
-        }
         // A group that is only in the log has no members and no deadlines.
         let Some(group) = groups.get_mut(id) else { return };
         match &timer {

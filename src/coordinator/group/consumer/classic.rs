@@ -17,7 +17,7 @@ use crate::config::MigrationPolicy;
 use crate::coordinator::group::error::{ClientFault, GroupError, NotNow};
 use crate::coordinator::group::machine::{GroupAnswer, LiveGroups, Turn};
 use crate::coordinator::group::subscription::CONSUMER;
-use crate::coordinator::group::timers::{Timer, millis};
+use crate::coordinator::group::timers::Timer;
 use crate::coordinator::group::types::{
     GroupId, Heartbeat, InstanceId, JoinGroup, JoinRefused, Joined, LeaveGroup, LeavingMember,
     LeftMember, MemberId, SyncGroup, Synced,
@@ -99,16 +99,6 @@ impl Turn<'_> {
         Ok(joined(member_id, epoch_of(&work.group, member_id), &first.name))
     }
 
-    fn arm_member(
-        &mut self,
-        timer: fn(GroupId, MemberId) -> Timer,
-        group: &GroupId,
-        member: &MemberId,
-        timeout_ms: i32,
-    ) {
-        self.timers.arm(timer(group.clone(), member.clone()), self.cx.now + millis(timeout_ms));
-    }
-
     /// SyncGroup: what the member has now.
     pub fn sync_consumer(
         &mut self,
@@ -162,9 +152,8 @@ impl Turn<'_> {
 
     /// From the first time that it is asked to, a member has its rebalance timeout to join.
     fn ask_to_join(&mut self, group: &GroupId, id: &MemberId, member: &ConsumerMember) {
-        let timer = Timer::ClassicJoin(group.clone(), id.clone());
-        if !self.timers.has(&timer) {
-            self.timers.arm(timer, self.cx.now + millis(member.about.rebalance_timeout_ms));
+        if !self.timers.has(&Timer::ClassicJoin(group.clone(), id.clone())) {
+            self.arm_member(Timer::ClassicJoin, group, id, member.about.rebalance_timeout_ms);
         }
     }
 

@@ -137,15 +137,6 @@ impl Turn<'_> {
             && all <= self.size_max()
     }
 
-    pub fn downgrade(
-        &mut self,
-        groups: &mut LiveGroups,
-        work: Work,
-        leaving: &BTreeSet<MemberId>,
-    ) -> Result<(), GroupError> {
-        self.convert_to_classic(groups, work, leaving, true)
-    }
-
     /// # Errors
     /// No batch can take it, or a member's metadata is damaged: nothing has changed.
     pub fn convert_to_classic(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::change::partitions_of;
-use super::heartbeat::not_found;
+use super::heartbeat::find;
 use super::state::{Assignment, ConsumerGroup, ConsumerMember};
 use crate::common::{TopicId, TopicName};
 use crate::coordinator::group::machine::{GroupAnswer, Turn};
@@ -41,11 +41,7 @@ pub struct TopicPartitions {
 
 impl Turn<'_> {
     pub fn decide_describe_consumer(&mut self, id: &GroupId) {
-        let outcome = match (self.state.consumer(id), self.state.classic(id)) {
-            (Some(group), _) => Ok(self.describe_consumer(group)),
-            (None, Some(_)) => Err(not_found(format!("Group {id} is not a consumer group."))),
-            (None, None) => Err(not_found(format!("Group {id} not found."))),
-        };
+        let outcome = find(self.state, id).map(|group| self.describe_consumer(group));
         self.answer(GroupAnswer::DescribeConsumer(outcome));
     }
 

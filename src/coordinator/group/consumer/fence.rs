@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::change::ConsumerChange;
 use super::hash;
-use super::heartbeat::{not_found, unknown};
+use super::heartbeat::{find, unknown};
 use super::state::{ConsumerGroup, ConsumerMember, Current, GroupEpoch, MemberState, TargetEpoch};
 use super::step::Work;
 use super::types::{ConsumerFault, ConsumerHeartbeat, HeartbeatAnswer, LEAVES_FOR_A_WHILE};
@@ -22,10 +22,7 @@ impl Turn<'_> {
         ask: &ConsumerHeartbeat,
     ) -> Result<HeartbeatAnswer, GroupError> {
         let id = &ask.group_id;
-        let group = self.state.consumer(id).ok_or_else(|| match self.state.classic(id) {
-            Some(_) => not_found(format!("Group {id} is not a consumer group.")),
-            None => not_found(format!("Group {id} not found.")),
-        })?;
+        let group = find(self.state, id)?;
         let member = leaving(group, ask)?;
         let mut work = Work::on(id, group);
         if ask.member_epoch == LEAVES_FOR_A_WHILE {
@@ -55,12 +52,11 @@ impl Turn<'_> {
         members: &BTreeSet<MemberId>,
     ) -> Result<(), GroupError> {
         if self.may_downgrade(&work.group, members) {
-            self.downgrade(groups, work, members)?;
+            self.convert_to_classic(groups, work, members, true)?;
         } else {
             members.iter().for_each(|id| work.remove_member(id));
-            let subscribed = work.group.subscribers_by_regex();
             let mut unused: Vec<Arc<str>> = work.group.regexes.keys().cloned().collect();
-            unused.retain(|regex| !subscribed.contains_key(regex));
+            unused.retain(|regex| work.group.subscribers(regex) == 0);
             for regex in unused {
                 work.push(ConsumerChange::Regex(regex, None));
             }
@@ -77,6 +73,17 @@ impl Turn<'_> {
             members.iter().for_each(|member| self.cancel_member(&id, member));
         }
         Ok(())
+    }
+
+    /// Starts a deadline of a member, or starts it anew.
+    pub fn arm_member(
+        &mut self,
+        timer: fn(GroupId, MemberId) -> Timer,
+        group: &GroupId,
+        member: &MemberId,
+        timeout_ms: i32,
+    ) {
+        self.timers.arm(timer(group.clone(), member.clone()), self.cx.now + millis(timeout_ms));
     }
 
     pub fn cancel_member(&mut self, group: &GroupId, member: &MemberId) {
@@ -112,8 +119,7 @@ impl Turn<'_> {
     pub fn arm_consumer(&mut self, id: &GroupId, group: &ConsumerGroup) {
         let session_ms = self.settings(id).session_timeout_ms;
         for (member_id, member) in &group.members {
-            let session = Timer::Session(id.clone(), member_id.clone());
-            self.timers.arm(session, self.cx.now + millis(session_ms));
+            self.arm_member(Timer::Session, id, member_id, session_ms);
             self.watch_revocation(id, member_id, &Current::default(), member);
         }
     }

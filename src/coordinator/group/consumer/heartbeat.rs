@@ -1,6 +1,5 @@
 //! ConsumerGroupHeartbeat: who comes in, what it now wants, and what it is given.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::change::{ConsumerChange, partitions_of};
@@ -14,7 +13,8 @@ use super::{assignor::Assignor, regex};
 use crate::config::GroupSettings;
 use crate::coordinator::group::error::GroupError;
 use crate::coordinator::group::machine::{GroupAnswer, GroupConfig, GroupEffect, LiveGroups, Turn};
-use crate::coordinator::group::timers::{Timer, millis};
+use crate::coordinator::group::state::Groups;
+use crate::coordinator::group::timers::Timer;
 use crate::coordinator::group::types::{GroupId, GroupState, InstanceId, MemberId};
 use crate::env::Random;
 use crate::metadata::ConfigResource;
@@ -116,8 +116,7 @@ impl Turn<'_> {
         self.reconcile(&mut work, &member_id, changed.subscription, ask.owned.as_ref())?;
         self.finish(groups, &mut work)?;
         let settings = self.settings(&work.id);
-        let session = Timer::Session(work.id.clone(), member_id.clone());
-        self.timers.arm(session, self.cx.now + millis(settings.session_timeout_ms));
+        self.arm_member(Timer::Session, &work.id, &member_id, settings.session_timeout_ms);
         let member = work.group.members.get(&member_id).cloned().unwrap_or_default();
         self.watch_revocation(&work.id, &member_id, &before.current, &member);
         let is_full = ask.rebalance_timeout_ms != -1
@@ -145,11 +144,11 @@ impl Turn<'_> {
         if *before == *member.current || member.about.classic.is_some() {
             return;
         }
-        let timer = Timer::Revoke(group_id.clone(), member_id.clone());
         if member.current.state == MemberState::Unrevoked {
-            self.timers.arm(timer, self.cx.now + millis(member.about.rebalance_timeout_ms));
+            let timeout_ms = member.about.rebalance_timeout_ms;
+            self.arm_member(Timer::Revoke, group_id, member_id, timeout_ms);
         } else {
-            self.timers.cancel(&timer);
+            self.timers.cancel(&Timer::Revoke(group_id.clone(), member_id.clone()));
         }
     }
 
@@ -203,14 +202,15 @@ impl Turn<'_> {
         before: &Subscription,
         about: Subscription,
     ) -> Result<Changed, GroupError> {
-        let assignor = self.assignor_name(&work.group);
         let names_changed = before.topics != about.topics;
         let (old, new) = (before.regex.clone(), about.regex.clone());
+        let mut assignor_changed = false;
         if *before != about {
+            let assignor = self.assignor_name(&work.group);
             work.push(ConsumerChange::Member(id.clone(), Some(Arc::new(about))));
+            assignor_changed = assignor != self.assignor_name(&work.group);
         }
         let is_resolved = self.follow_regexes(work, &old, &new)?;
-        let assignor_changed = assignor != self.assignor_name(&work.group);
         Ok(Changed {
             subscription: names_changed || old != new,
             bumps: names_changed || is_resolved || assignor_changed,
@@ -226,26 +226,26 @@ impl Turn<'_> {
         old: &Arc<str>,
         new: &Arc<str>,
     ) -> Result<bool, ConsumerFault> {
-        let subscribers =
-            |work: &Work, regex| work.group.subscribers_by_regex().get(regex).copied().unwrap_or(0);
         let (mut is_resolved, mut is_due) = (false, false);
         if old != new {
-            if !old.is_empty() && subscribers(work, old) == 0 {
+            if !old.is_empty() && work.group.subscribers(old) == 0 {
                 work.push(ConsumerChange::Regex(old.clone(), None));
             }
             if new.is_empty() {
                 is_resolved = true;
-            } else if subscribers(work, new) == 1 {
+            } else if work.group.subscribers(new) == 1 {
                 regex::check(new)?;
                 is_due = true;
             } else {
                 is_resolved = work.group.regexes.contains_key(new);
             }
         }
-        let regexes: Vec<Arc<str>> =
-            work.group.subscribers_by_regex().into_keys().cloned().collect();
+        let regexes = work.group.subscribed_regexes();
+        if regexes.len() == 0 {
+            return Ok(is_resolved);
+        }
         let watch = self.watches.entry(work.id.clone()).or_default();
-        if regexes.is_empty() || watch.is_resolving {
+        if watch.is_resolving {
             return Ok(is_resolved);
         }
         let last = work.group.regexes.values().next();
@@ -259,7 +259,7 @@ impl Turn<'_> {
         });
         if is_due {
             watch.is_resolving = true;
-            let group_id = work.id.clone();
+            let (group_id, regexes) = (work.id.clone(), regexes.cloned().collect());
             self.decision.effects.push(GroupEffect::ResolveRegexes { group_id, regexes });
         }
         Ok(is_resolved)
@@ -275,13 +275,12 @@ impl Turn<'_> {
         self.watches.entry(id.clone()).or_default().is_resolving = false;
         let Some(group) = self.state.consumer(id) else { return };
         let mut work = Work::on(id, group);
-        let subscribed: BTreeSet<Arc<str>> =
-            group.subscribers_by_regex().into_keys().cloned().collect();
         let mut bump = false;
-        for (regex, resolved) in resolved.into_iter().filter(|(r, _)| subscribed.contains(r)) {
-            let before = group.regexes.get(&regex).map(|before| &before.topics);
-            bump |= before.is_none_or(|topics| *topics != resolved.topics)
-                && !(before.is_none() && resolved.topics.is_empty());
+        for (regex, resolved) in resolved.into_iter().filter(|(r, _)| group.subscribers(r) > 0) {
+            bump |= match group.regexes.get(&regex) {
+                Some(before) => before.topics != resolved.topics,
+                None => !resolved.topics.is_empty(),
+            };
             work.push(ConsumerChange::Regex(regex, Some(resolved)));
         }
         self.renew_epoch(&mut work, bump);
@@ -292,6 +291,16 @@ impl Turn<'_> {
 
 pub fn not_found(text: String) -> GroupError {
     ConsumerFault::GroupNotFound(text).into()
+}
+
+/// # Errors
+/// [`ConsumerFault::GroupNotFound`]: there is no such group, or it is a classic one.
+pub fn find<'g>(groups: &'g Groups, id: &GroupId) -> Result<&'g ConsumerGroup, GroupError> {
+    match (groups.consumer(id), groups.classic(id)) {
+        (Some(group), _) => Ok(group),
+        (None, Some(_)) => Err(not_found(format!("Group {id} is not a consumer group."))),
+        (None, None) => Err(not_found(format!("Group {id} not found."))),
+    }
 }
 
 /// The member as the group knows it by now; of a new one nothing is known. A static member takes

@@ -116,6 +116,8 @@ pub struct ConsumerGroup {
     pub regexes: OrdMap<Arc<str>, Arc<ResolvedRegex>>,
     /// Member ids of the static members; follows from `members`.
     instances: OrdMap<InstanceId, MemberId>,
+    /// How many members subscribe by each regular expression; follows from `members`.
+    subscribers: OrdMap<Arc<str>, usize>,
     /// Epoch of the member that has a partition, or is to give it back; follows from `members`.
     owners: OrdMap<(TopicId, i32), i32>,
     /// A record of Kafka before 4.1 that is to go.
@@ -131,6 +133,7 @@ impl Default for ConsumerGroup {
             targets: OrdMap::new(),
             regexes: OrdMap::new(),
             instances: OrdMap::new(),
+            subscribers: OrdMap::new(),
             owners: OrdMap::new(),
             has_partition_metadata: false,
         }
@@ -171,12 +174,24 @@ impl ConsumerGroup {
 
     fn set_about(&mut self, id: &MemberId, about: &Arc<Subscription>) {
         let member = self.members.entry(id.clone()).or_default();
-        if let Some(instance) = &member.about.instance_id {
+        let before = std::mem::replace(&mut member.about, about.clone());
+        if let Some(instance) = &before.instance_id {
             self.instances.remove(instance);
         }
-        member.about = about.clone();
         if let Some(instance) = &about.instance_id {
             self.instances.insert(instance.clone(), id.clone());
+        }
+        self.unsubscribe(&before.regex);
+        if !about.regex.is_empty() {
+            *self.subscribers.entry(about.regex.clone()).or_default() += 1;
+        }
+    }
+
+    /// One member less subscribes by `regex`.
+    fn unsubscribe(&mut self, regex: &Arc<str>) {
+        match self.subscribers.get_mut(regex) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.subscribers.remove(regex)),
         }
     }
 
@@ -206,6 +221,7 @@ impl ConsumerGroup {
     fn remove(&mut self, id: &MemberId) {
         let Some(member) = self.members.remove(id) else { return };
         self.disown(&member.current);
+        self.unsubscribe(&member.about.regex);
         // Who replaced it may carry its instance id by now.
         if let Some(instance) = &member.about.instance_id
             && self.instances.get(instance) == Some(id)
@@ -257,14 +273,14 @@ impl ConsumerGroup {
         about.topics.iter().chain(matched).cloned().collect()
     }
 
-    /// How many members subscribe by each regular expression.
-    pub fn subscribers_by_regex(&self) -> BTreeMap<&Arc<str>, usize> {
-        let mut counts = BTreeMap::new();
-        let regexes = self.members.values().map(|member| &member.about.regex);
-        for regex in regexes.filter(|regex| !regex.is_empty()) {
-            *counts.entry(regex).or_default() += 1;
-        }
-        counts
+    /// How many members subscribe by `regex`.
+    pub fn subscribers(&self, regex: &str) -> usize {
+        self.subscribers.get(regex).copied().unwrap_or(0)
+    }
+
+    /// The regular expressions that members subscribe by.
+    pub fn subscribed_regexes(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
+        self.subscribers.keys()
     }
 
     /// The assignor that most members ask for, if any asks for one.

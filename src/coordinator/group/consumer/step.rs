@@ -12,7 +12,7 @@ use crate::common::{Offset, TopicId};
 use crate::coordinator::group::error::GroupError;
 use crate::coordinator::group::machine::{GroupEffect, LiveGroups, Turn};
 use crate::coordinator::group::record::GroupRecord;
-use crate::coordinator::group::timers::{Timer, millis};
+use crate::coordinator::group::timers::Timer;
 use crate::coordinator::group::types::{GroupId, MemberId};
 
 /// What a coordinator remembers of a consumer group beside its records.
@@ -78,8 +78,7 @@ impl Turn<'_> {
             self.forget(groups, &work.id);
             for (id, member) in &work.group.members {
                 let Some(classic) = &member.about.classic else { continue };
-                let session = Timer::Session(work.id.clone(), id.clone());
-                self.timers.arm(session, self.cx.now + millis(classic.session_timeout_ms));
+                self.arm_member(Timer::Session, &work.id, id, classic.session_timeout_ms);
             }
         }
         if let Some(checked) = work.checked {

@@ -399,6 +399,7 @@ fn a_new_coordinator_knows_all_and_gives_everybody_a_session() {
     assert_eq!(describe(&mut bench).state, "Empty");
     let deleted = short(&bench.now(GroupRequest::Delete("g".into())));
     assert_eq!(deleted, "ok");
+    assert!(bench.soft.watches.is_empty(), "nothing is remembered of it");
     assert!(!bench.groups.has_group("g"));
 }
 
