@@ -48,15 +48,18 @@ impl Load<'_> {
         let outcome = self.outages(broker, &mut load, acked.as_ref(), outage);
         let _ = Command::new("kill").arg(load.id().to_string()).status();
         let ended = load.wait().map_err(|e| e.to_string())?;
-        outcome?;
-        if !ended.success() {
-            return Err(format!("the producer gave up records; {room:?}"));
+        let outcome = outcome.and_then(|()| match ended.success() {
+            true => Ok(()),
+            false => Err(format!("the producer gave up records; {room:?}")),
+        });
+        // What was acknowledged has to be there however the producer ended.
+        let found = output(script(places, "read_all.py", &[&bootstrap, self.name, &found])?)
+            .and_then(|_| compare(&acked, &found));
+        match (outcome, found) {
+            (Err(why), Err(lost)) => Err(format!("{why}; {lost}")),
+            (Err(why), Ok(_)) => Err(format!("{why}; nothing acknowledged is missing")),
+            (Ok(()), found) => found,
         }
-        output(script(places, "read_all.py", &[&bootstrap, self.name, &found])?)?;
-        let read = |path: &str| std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"));
-        let acked = history::parse(&read(&acked)?)?;
-        history::check(&acked, &history::parse(&read(&found)?)?)?;
-        Ok(acked.len())
     }
 
     fn outages(
@@ -104,6 +107,14 @@ impl Load<'_> {
         }
         Err(format!("only {count} records were acknowledged in {PATIENCE:?}"))
     }
+}
+
+/// Returns how many records were acknowledged.
+fn compare(acked: &str, found: &str) -> Result<usize, String> {
+    let read = |path: &str| std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}"));
+    let acked = history::parse(&read(acked)?)?;
+    history::check(&acked, &history::parse(&read(found)?)?)?;
+    Ok(acked.len())
 }
 
 /// A script of the restart suite with its arguments.
