@@ -112,6 +112,30 @@ impl Broker {
         std::fs::read_to_string(self.room.join("log")).unwrap_or_default()
     }
 
+    /// Stops every thread where it is, as a machine does that loses its power: nothing is answered
+    /// from then on. Returns once none of them runs any more.
+    pub fn freeze(&self) -> Result<(), String> {
+        let pid = self.pid();
+        let sent = Command::new("kill").args(["-STOP", &pid.to_string()]).status();
+        sent.map_err(|e| format!("kill: {e}"))?;
+        let stands = |stat: &str| {
+            let state = stat.rsplit(") ").next().unwrap_or_default();
+            // One that waits for the disk stops before it sees what came of it.
+            state.starts_with(['T', 'D'])
+        };
+        for _ in 0..1_000 {
+            let tasks =
+                std::fs::read_dir(format!("/proc/{pid}/task")).map_err(|e| e.to_string())?;
+            let stats =
+                tasks.flatten().map(|task| std::fs::read_to_string(task.path().join("stat")));
+            if stats.flatten().all(|stat| stands(&stat)) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(format!("the threads of {pid} do not stop"))
+    }
+
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
