@@ -7,6 +7,6 @@ cat > testconf.json <<JSON
 { "Brokers": "$1", "TopicName": "compat-go", "GroupID": "compat-go", "PerfMsgCount": 10000, "PerfMsgSize": 100,
   "Config": ["api.version.request=true"] }
 JSON
-timeout 310 "$OTTLA_CACHE/confluent-kafka-go-$CONFLUENT_KAFKA_GO/integration.test" -test.v -test.timeout 300s \
+timeout 165 "$OTTLA_CACHE/confluent-kafka-go-$CONFLUENT_KAFKA_GO/integration.test" -test.v -test.timeout 160s \
   -test.run TestIntegration > tests.log 2>&1
 exec "$go/verdicts.sh" tests.log
