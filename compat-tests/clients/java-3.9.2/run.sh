@@ -1,0 +1,3 @@
+#!/bin/bash
+# run.sh HOST:PORT : what Java programs do with client 3.9.2; the checks are in ../../java
+exec "$(dirname "$0")/../../java/run.sh" "$JAVA_CLIENT_3_9" "$1"

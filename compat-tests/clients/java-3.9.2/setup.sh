@@ -1,0 +1,3 @@
+#!/bin/bash
+# setup.sh : Java client 3.9.2
+exec "$(dirname "$0")/../../java/setup.sh" "$JAVA_CLIENT_3_9"
