@@ -1,0 +1,15 @@
+#!/bin/bash
+# run.sh kafka | ottla BINARY | HOST:PORT ["" TESTS] : Kafka's own tests, each with a cluster of real Kafka or of Ottla, or all
+# on one running broker. TESTS, a regular expression of Class.method, runs some. The list is in `classes`.
+set -eu
+here=$(dirname "$(readlink -f "$0")")
+"$here/setup.sh"
+libs=$OTTLA_CACHE/kafka-tests-$KAFKA_TESTS/libs
+# our classes stand before those of Kafka that they replace
+javac --release 17 -nowarn -d "$WORK/classes" -cp "$libs/*" $(find "$here"/src -name '*.java' -not -path '*/oracle/*') >&2
+if [ "$1" = kafka ]; then
+  javac --release 17 -nowarn -d "$WORK/oracle" -cp "$KAFKA_LIBS/*" "$here"/src/oracle/*.java >&2
+fi
+exec java -Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog="$WORK/tests.log" \
+  -Dlog4j2.configurationFile="$here/log4j2.properties" -Doracle.classes="$WORK/oracle:$KAFKA_LIBS/*" \
+  -cp "$WORK/classes:$libs/*" harness.Main "$here/classes" "$@"
