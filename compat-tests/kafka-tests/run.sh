@@ -10,6 +10,7 @@ javac --release 17 -nowarn -d "$WORK/classes" -cp "$libs/*" $(find "$here"/src -
 if [ "$1" = kafka ]; then
   javac --release 17 -nowarn -d "$WORK/oracle" -cp "$KAFKA_LIBS/*" "$here"/src/oracle/*.java >&2
 fi
-exec java -Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog="$WORK/tests.log" \
+mkdir -p "$WORK/tmp"
+exec java -Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog="$WORK/tests.log" -Djava.io.tmpdir="$WORK/tmp" \
   -Dlog4j2.configurationFile="$here/log4j2.properties" -Doracle.classes="$WORK/oracle:$KAFKA_LIBS/*" \
   -cp "$WORK/classes:$libs/*" harness.Main "$here/classes" "$@"

@@ -5,7 +5,7 @@ room=$OTTLA_CACHE/kafka-tests-$KAFKA_TESTS
 [ -f "$room/complete" ] && exit 0
 rm -rf "$room"; mkdir -p "$room"
 mvn -q -B -f "$(dirname "$(readlink -f "$0")")/pom.xml" -Dkafka="$KAFKA_TESTS" -Dscala="$KAFKA_SCALA" -Dlog4j="$LOG4J" \
-  -Dbouncycastle="$BOUNCYCASTLE" -Djunit="$JUNIT" -Djunit-platform="$JUNIT_PLATFORM" -Dmockito="$MOCKITO" \
+  -Dbouncycastle="$BOUNCYCASTLE" -Djunit="$JUNIT" -Djunit4="$JUNIT4" -Djunit-platform="$JUNIT_PLATFORM" -Dmockito="$MOCKITO" \
   "org.apache.maven.plugins:maven-dependency-plugin:$MAVEN_DEPENDENCY_PLUGIN:copy-dependencies" \
   -DincludeScope=runtime -DoutputDirectory="$room/libs" >&2
 touch "$room/complete"

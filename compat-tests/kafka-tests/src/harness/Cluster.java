@@ -151,7 +151,6 @@ public final class Cluster implements AutoCloseable {
         }
         settings.putIfAbsent("inter.broker.listener.name", wanted.brokerListener);
         settings.putIfAbsent("controller.listener.names", wanted.controllerListener);
-        settings.putIfAbsent("group.initial.rebalance.delay.ms", "0");
         settings.putIfAbsent("log.cleaner.dedupe.buffer.size", "2097152");
         settings.putIfAbsent("unstable.api.versions.enable", "true");
         settings.putIfAbsent("unstable.feature.versions.enable", "true");
@@ -234,7 +233,7 @@ public final class Cluster implements AutoCloseable {
         return node.ports.get(node.settings.get("controller.listener.names").split(",")[0]);
     }
 
-    public void start() {
+    public synchronized void start() {
         if (running) {
             return;
         }
@@ -245,12 +244,12 @@ public final class Cluster implements AutoCloseable {
     }
 
     /** A test tells one broker to start: the first time that is the whole cluster. */
-    public void up(int id) {
+    public synchronized void up(int id) {
         start();
         startNode(id);
     }
 
-    public void startNode(int id) {
+    public synchronized void startNode(int id) {
         if (!nodes.get(id).up) {
             order(() -> launcher.startNode(directory, id));
             nodes.get(id).up = true;
@@ -258,10 +257,10 @@ public final class Cluster implements AutoCloseable {
         }
     }
 
-    public void stopNode(int id) {
+    public synchronized void stopNode(int id) {
         if (nodes.get(id).up) {
-            nodes.get(id).up = false;
             order(() -> launcher.stopNode(directory, id));
+            nodes.get(id).up = false;
         }
     }
 
@@ -334,7 +333,7 @@ public final class Cluster implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    public synchronized void close() {
         if (running) {
             running = false;
             nodes.values().forEach(node -> node.up = false);

@@ -32,6 +32,7 @@ public final class Main {
     /** - `arguments`: the file, the kind of broker and its binary, then perhaps a regular expression of tests. */
     public static void main(String[] arguments) throws Exception {
         Cluster.launchWith(Launcher.of(arguments[1], arguments.length > 2 ? arguments[2] : ""));
+        OneReplica.install();
         Main main = new Main();
         main.read(Path.of(arguments[0]));
         Pattern only = Pattern.compile(arguments.length > 3 ? arguments[3] : "");

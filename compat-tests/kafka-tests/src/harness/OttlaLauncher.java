@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 
 /**
  * Ottla: a process a node. Each is its own controller for now, so nodes that are controllers only are not started, and
- * a broker's settings about them are left away. Feature levels of `cluster.properties` cannot be told to it yet.
+ * what a broker's settings say of them is left away. Feature levels of `cluster.properties` cannot be told to it yet.
  */
 final class OttlaLauncher implements Launcher {
     private static final long PATIENCE_MS = 60_000;
@@ -103,7 +103,8 @@ final class OttlaLauncher implements Launcher {
     /** The id of the cluster, which `kafka-storage format` writes for Kafka. */
     private static void format(Path directory, int id, Properties settings) throws IOException {
         String cluster = load(directory.resolve("cluster.properties")).getProperty("cluster.id");
-        for (String log : settings.getProperty("log.dirs").split(",")) {
+        String logs = settings.getProperty("log.dirs", settings.getProperty("log.dir"));
+        for (String log : logs.split(",")) {
             Path file = Files.createDirectories(Path.of(log)).resolve("meta.properties");
             if (!Files.exists(file)) {
                 Files.write(file, List.of("version=1", "cluster.id=" + cluster, "node.id=" + id));
@@ -111,8 +112,11 @@ final class OttlaLauncher implements Launcher {
         }
     }
 
-    /** Without what names other nodes. */
+    /** A broker whose controller is another node becomes its own. */
     private static Properties alone(Properties settings) {
+        if (settings.getProperty("process.roles").contains("controller")) {
+            return settings;
+        }
         List<String> controllers = List.of(settings.getProperty("controller.listener.names", "").split(","));
         for (String key : List.of("process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
             "controller.listener.names")) {

@@ -261,6 +261,15 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
             ClusterInstance.super.createTopic(topic, partitions, possible, settings);
         }
 
+        /** All on the broker that there is. */
+        @Override
+        public void createTopicWithAssignment(String topic, Map<Integer, List<Integer>> assignment)
+            throws InterruptedException {
+            Map<Integer, List<Integer>> lowered = new TreeMap<>();
+            assignment.keySet().forEach(partition -> lowered.put(partition, List.of(0)));
+            ClusterInstance.super.createTopicWithAssignment(topic, lowered);
+        }
+
         @Override
         public void waitTopicCreation(String topic, int partitions) throws InterruptedException {
             Waiting.until(topic + " is led", () -> cluster.brokers().filter(Cluster.Node::isUp)
