@@ -3,17 +3,16 @@ package harness;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 
 /**
- * Ottla: a process a node. Each is its own controller for now, so nodes that are controllers only are not started, and
- * what a broker's settings say of them is left away. Feature levels of `cluster.properties` cannot be told to it yet.
+ * Ottla: a process a node. Each is its own controller for now, also at the address of a node that is a controller only;
+ * such a node is not started. Feature levels of `cluster.properties` cannot be told to it yet.
  */
 final class OttlaLauncher implements Launcher {
     private static final long PATIENCE_MS = 60_000;
@@ -38,7 +37,7 @@ final class OttlaLauncher implements Launcher {
         Path room = Files.createDirectories(directory.resolve("ottla-" + id));
         Path log = room.resolve("log");
         Path config = room.resolve("server.properties");
-        Properties settings = alone(load(node(directory, id)));
+        Properties settings = alone(directory, load(node(directory, id)));
         try (var writer = Files.newBufferedWriter(config)) {
             settings.store(writer, null);
         }
@@ -112,34 +111,49 @@ final class OttlaLauncher implements Launcher {
         }
     }
 
-    /** A broker whose controller is another node becomes its own. */
-    private static Properties alone(Properties settings) {
+    /** A broker whose controller is another node becomes its own, at the controller's address too. */
+    private static Properties alone(Path directory, Properties settings) throws IOException {
         if (settings.getProperty("process.roles").contains("controller")) {
             return settings;
         }
-        List<String> controllers = List.of(settings.getProperty("controller.listener.names", "").split(","));
-        for (String key : List.of("process.roles", "controller.quorum.voters", "controller.quorum.bootstrap.servers",
-            "controller.listener.names")) {
-            settings.remove(key);
+        Properties controller = load(nodes(directory, "controller").get(0));
+        String address = controller.getProperty("listeners");
+        String names = controller.getProperty("controller.listener.names");
+        String own = settings.getProperty("listener.security.protocol.map", "");
+        String all = names + ":PLAINTEXT";
+        if (!own.isEmpty()) {
+            all = own.contains(names + ":") ? own : own + "," + all;
         }
-        String own = Arrays.stream(settings.getProperty("listeners").split(","))
-            .filter(one -> !controllers.contains(one.trim().split("://")[0])).collect(Collectors.joining(","));
-        settings.setProperty("listeners", own);
+        settings.setProperty("process.roles", "broker,controller");
+        settings.setProperty("listeners", settings.getProperty("listeners") + "," + address);
+        settings.setProperty("controller.listener.names", names);
+        settings.setProperty("listener.security.protocol.map", all);
+        settings.setProperty("controller.quorum.voters",
+            settings.getProperty("node.id") + "@" + address.substring(address.indexOf("//") + 2));
         return settings;
     }
 
-    private static List<Integer> brokers(Path directory) throws IOException {
-        try (var files = Files.list(directory)) {
-            List<Path> nodes = files.filter(file -> file.getFileName().toString().startsWith("node-")).toList();
-            List<Integer> ids = new java.util.ArrayList<>();
-            for (Path node : nodes) {
-                Properties settings = load(node);
-                if (settings.getProperty("process.roles").contains("broker")) {
-                    ids.add(Integer.parseInt(settings.getProperty("node.id")));
+    /** Files of the nodes of one role and no other. */
+    private static List<Path> nodes(Path directory, String role) throws IOException {
+        List<Path> found = new ArrayList<>();
+        try (var files = Files.newDirectoryStream(directory, "node-*.properties")) {
+            for (Path file : files) {
+                if (load(file).getProperty("process.roles").equals(role)) {
+                    found.add(file);
                 }
             }
-            return ids;
         }
+        return found;
+    }
+
+    private static List<Integer> brokers(Path directory) throws IOException {
+        List<Path> files = new ArrayList<>(nodes(directory, "broker"));
+        files.addAll(nodes(directory, "broker,controller"));
+        List<Integer> ids = new ArrayList<>();
+        for (Path file : files) {
+            ids.add(Integer.parseInt(load(file).getProperty("node.id")));
+        }
+        return ids;
     }
 
     private static Path node(Path directory, int id) {

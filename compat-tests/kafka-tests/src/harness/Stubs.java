@@ -152,9 +152,12 @@ public final class Stubs {
         return scala.Option.empty();
     }
 
-    /** Whether a broker has applied the controller's log: answered yes, the tests' own conditions go over the wire. */
+    /** Whether a broker has applied the controller's log: nothing on the wire says so, it is given the time for it. */
     private static SharedServer shared() {
-        MetadataLoader loader = stub(MetadataLoader.class, "lastAppliedOffset", (m, a) -> Long.MAX_VALUE);
+        MetadataLoader loader = stub(MetadataLoader.class, "lastAppliedOffset", (m, a) -> {
+            Waiting.forBroker();
+            return Long.MAX_VALUE;
+        });
         return stub(SharedServer.class, "loader", (m, a) -> loader);
     }
 }

@@ -283,13 +283,14 @@ public class RaftClusterInvocationContext implements TestTemplateInvocationConte
         }
 
         @Override
-        public void ensureConsistentMetadata() {
-            // what one node tells is what it does
+        public void ensureConsistentMetadata() throws InterruptedException {
+            Waiting.forBroker();
         }
 
         @Override
-        public void ensureConsistentMetadata(Collection<KafkaBroker> brokers, Collection<ControllerServer> controllers) {
-            // the same
+        public void ensureConsistentMetadata(Collection<KafkaBroker> brokers, Collection<ControllerServer> controllers)
+            throws InterruptedException {
+            Waiting.forBroker();
         }
 
         @Override
