@@ -32,13 +32,16 @@ public final class Main {
 
     private Main() { }
 
-    /** - `arguments`: the file, the kind of broker and its binary, then perhaps a regular expression of tests. */
+    /**
+     * - `arguments`: the file, the kind of broker and its binary, a regular expression of tests. The properties `share`
+     *   and `shares` say which of the classes are ours: others run beside us.
+     */
     public static void main(String[] arguments) throws Exception {
-        Cluster.launchWith(Launcher.of(arguments[1], arguments.length > 2 ? arguments[2] : ""));
+        Cluster.launchWith(Launcher.of(arguments[1], arguments[2]));
         OneReplica.install();
         Main main = new Main();
         main.read(Path.of(arguments[0]));
-        Pattern only = Pattern.compile(arguments.length > 3 ? arguments[3] : "");
+        Pattern only = Pattern.compile(arguments[3]);
         Told told = new Told(System.out, Path.of(System.getenv("WORK"), "seconds"));
         // What tests and libraries print is not for those who read our lines.
         System.setOut(System.err);
@@ -70,7 +73,9 @@ public final class Main {
             .configurationParameter("junit.jupiter.execution.timeout.testtemplate.method.default", limit)
             .configurationParameter("junit.jupiter.extensions.autodetection.enabled", "true")
             .configurationParameter("junit.jupiter.execution.parallel.enabled", "false");
-        classes.forEach(name -> request.selectors(selectClass(name)));
+        for (int at = Ports.SHARE; at < classes.size(); at += Ports.SHARES) {
+            request.selectors(selectClass(classes.get(at)));
+        }
         return request.filters((PostDiscoveryFilter) test -> {
             if (!(test.getSource().orElse(null) instanceof MethodSource source)) {
                 return FilterResult.included("");
