@@ -1,7 +1,7 @@
 //! Suites that need no broker: the fuzz targets and the long simulation, both built from the sources.
 
 use crate::places::Places;
-use crate::verdict::Test;
+use crate::verdict::{Test, Verdict};
 use ottla::fuzz::TARGETS;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,23 +16,30 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 /// With a target no flag reaches build scripts.
 const MACHINE: &str = "x86_64-unknown-linux-gnu";
 const SECONDS_EACH: u64 = 60;
-/// Of all targets together in the long run.
+/// Of all targets together in the long run, which goes in rounds.
 const EXECUTIONS: u64 = 1_000_000_000;
+const SECONDS_EACH_ROUND: u64 = 300;
 const SEEDS: std::ops::Range<u64> = 1_000..101_000;
 const SEEDS_EACH: usize = 1_000;
 
 /// A minute for each target.
 pub fn fuzz(places: &Places) -> Result<Vec<Test>, String> {
-    each_target(places, &format!("-max_total_time={SECONDS_EACH}"))
+    each_target(places, SECONDS_EACH).map(|(tests, _)| tests)
 }
 
-/// The same share of all executions for each target.
+/// The same time for each target, until all together were executed often enough.
 pub fn fuzz_long(places: &Places) -> Result<Vec<Test>, String> {
-    let share = EXECUTIONS.div_ceil(TARGETS.len() as u64);
-    each_target(places, &format!("-runs={share}"))
+    let (mut executed, mut tests) = (0, Vec::new());
+    while executed < EXECUTIONS && !tests.iter().any(|test: &Test| test.verdict == Verdict::Fail) {
+        let (round, count) = each_target(places, SECONDS_EACH_ROUND)?;
+        (tests, executed) = (round, executed + count);
+        println!("fuzz: {executed} of {EXECUTIONS} executions");
+    }
+    Ok(tests)
 }
 
-fn each_target(places: &Places, limit: &str) -> Result<Vec<Test>, String> {
+/// Returns how often all were executed, too.
+fn each_target(places: &Places, seconds: u64) -> Result<(Vec<Test>, u64), String> {
     let home = places.home.join("fuzz");
     let built = Command::new("cargo")
         .args(["build", "--release", "--quiet", "--target", MACHINE, "--target-dir"])
@@ -48,7 +55,7 @@ fn each_target(places: &Places, limit: &str) -> Result<Vec<Test>, String> {
     let ended = Mutex::new(BTreeMap::new());
     let work = || {
         while let Some((name, _)) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = one_target(places, &binary, limit, name);
+            let outcome = one_target(places, &binary, seconds, name);
             ended.lock().unwrap_or_else(PoisonError::into_inner).insert(*name, outcome);
         }
     };
@@ -62,17 +69,18 @@ fn each_target(places: &Places, limit: &str) -> Result<Vec<Test>, String> {
         tests.push(Test::of(format!("fuzz {name}"), outcome.map(drop)));
     }
     println!("fuzz: {executed} executions of {} targets", tests.len());
-    Ok(tests)
+    Ok((tests, executed))
 }
 
 /// Returns how often it was executed.
-fn one_target(places: &Places, binary: &Path, limit: &str, name: &str) -> Result<u64, String> {
+fn one_target(places: &Places, binary: &Path, seconds: u64, name: &str) -> Result<u64, String> {
     // What was reached once is where the next run begins.
     let corpus = places.cache.join("fuzz-corpus").join(name);
     let found = places.room(&format!("fuzz-{name}"))?;
     std::fs::create_dir_all(&corpus).map_err(|e| format!("{corpus:?}: {e}"))?;
     let output = Command::new(binary)
-        .args([limit, "-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"])
+        .args(["-max_len=4096", "-timeout=10", "-rss_limit_mb=2048"])
+        .arg(format!("-max_total_time={seconds}"))
         .arg("-print_final_stats=1")
         .arg(format!("-artifact_prefix={}/", found.display()))
         .arg(&corpus)

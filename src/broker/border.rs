@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::shape::{text, text_option};
 use super::{Broker, Unanswered};
 use crate::controller::{BrokerFault, ProducerIdsError, Refusal as ControllerRefusal};
+use crate::coordinator::group::consumer::ConsumerFault;
 use crate::coordinator::group::{ClientFault as GroupFault, GroupError, NotNow as GroupNotNow};
 use crate::machine::AskError;
 use crate::metadata::Image;
@@ -28,7 +29,27 @@ pub fn group_code(error: &GroupError) -> ErrorCode {
             GroupNotNow::NotCoordinator => ErrorCode::NotCoordinator,
             GroupNotNow::NotAvailable => ErrorCode::CoordinatorNotAvailable,
         },
+        GroupError::Consumer(fault) => consumer_fault_code(fault),
         GroupError::TooLarge { .. } => ErrorCode::UnknownServerError,
+    }
+}
+
+fn consumer_fault_code(fault: &ConsumerFault) -> ErrorCode {
+    match fault {
+        ConsumerFault::InvalidRequest(_) => ErrorCode::InvalidRequest,
+        ConsumerFault::UnsupportedAssignor { .. } => ErrorCode::UnsupportedAssignor,
+        ConsumerFault::InvalidRegex { .. } => ErrorCode::InvalidRegularExpression,
+        ConsumerFault::GroupNotFound(_) => ErrorCode::GroupIdNotFound,
+        ConsumerFault::UnknownMember { .. } | ConsumerFault::UnknownInstance(_) => {
+            ErrorCode::UnknownMemberId
+        }
+        ConsumerFault::Fenced { .. } | ConsumerFault::UnknownState => ErrorCode::FencedMemberEpoch,
+        ConsumerFault::GroupFull(_) => ErrorCode::GroupMaxSizeReached,
+        ConsumerFault::InstanceUnreleased { .. } => ErrorCode::UnreleasedInstanceId,
+        ConsumerFault::InstanceFenced { .. } => ErrorCode::FencedInstanceId,
+        ConsumerFault::StaleEpoch(_) => ErrorCode::StaleMemberEpoch,
+        ConsumerFault::CommitTooOld => ErrorCode::UnsupportedVersion,
+        ConsumerFault::Assignor(_) => ErrorCode::UnknownServerError,
     }
 }
 
@@ -43,7 +64,7 @@ fn group_fault_code(fault: &GroupFault) -> ErrorCode {
         GroupFault::FencedInstance => ErrorCode::FencedInstanceId,
         GroupFault::InconsistentProtocol => ErrorCode::InconsistentGroupProtocol,
         GroupFault::GroupFull { .. } => ErrorCode::GroupMaxSizeReached,
-        GroupFault::GroupNotFound(_) => ErrorCode::GroupIdNotFound,
+        GroupFault::GroupNotFound(_) | GroupFault::NotClassic(_) => ErrorCode::GroupIdNotFound,
         GroupFault::GroupNotEmpty => ErrorCode::NonEmptyGroup,
         GroupFault::NameTooLong => ErrorCode::InvalidRequest,
         GroupFault::SubscribedToTopic => ErrorCode::GroupSubscribedToTopic,
@@ -84,6 +105,7 @@ pub fn controller_code(refusal: &ControllerRefusal) -> ErrorCode {
         ControllerRefusal::Config(_) => ErrorCode::InvalidConfig,
         ControllerRefusal::Request(_) => ErrorCode::InvalidRequest,
         ControllerRefusal::TooLarge(_) => ErrorCode::PolicyViolation,
+        ControllerRefusal::Feature(_) => ErrorCode::InvalidUpdateVersion,
         ControllerRefusal::Broker(fault) => match fault {
             BrokerFault::Duplicate => ErrorCode::DuplicateBrokerRegistration,
             BrokerFault::Feature { .. } => ErrorCode::UnsupportedVersion,

@@ -18,7 +18,7 @@ use arc_swap::ArcSwap;
 
 use crate::common::BrokerId;
 use crate::config::BrokerConfig;
-use crate::controller::{Ask, Handle as ControllerHandle, ProducerIds};
+use crate::controller::{Ask, GROUP_FEATURE, Handle as ControllerHandle, ProducerIds};
 use crate::coordinator::group::GroupCoordinator;
 use crate::env::Env;
 use crate::machine::AskError;
@@ -76,6 +76,13 @@ impl Broker {
     /// `request.timeout.ms`: how long a request without a timeout of its own may take.
     pub fn request_timeout_ms(&self) -> i32 {
         self.config.load().network.request_timeout_ms
+    }
+
+    /// Whether consumer groups (KIP-848) are on: by the cluster's `group.version`, and here.
+    pub fn has_consumer_groups(&self) -> bool {
+        let config = self.config.load();
+        let here = config.group.rebalance_protocols.iter().any(|name| name == "consumer");
+        here && self.image().feature(GROUP_FEATURE) > 0
     }
 
     /// A broker that is up: clients send it what is for the controller, it passes that on.

@@ -32,16 +32,16 @@ pub fn read_u64(bytes: &mut &[u8]) -> Result<u64, VarintError> {
     read(bytes, 10)
 }
 
-/// Reads a zig-zag varint, as in record fields.
+/// Reads a zig-zag varint, as in record fields. Bits above the 32nd are dropped, as Kafka does.
 ///
 /// # Errors
 /// [`VarintError`]; `bytes` is left as it was.
 pub fn read_i32(bytes: &mut &[u8]) -> Result<i32, VarintError> {
-    let raw = read_u32(bytes)?;
+    let raw = read(bytes, 5)? as u32;
     Ok((raw >> 1) as i32 ^ -((raw & 1) as i32))
 }
 
-/// Reads a zig-zag varlong, as in a record's timestamp delta.
+/// Reads a zig-zag varlong, as in a record's timestamp delta. Bits above the 64th are dropped.
 ///
 /// # Errors
 /// [`VarintError`]; `bytes` is left as it was.
@@ -54,12 +54,7 @@ fn read(bytes: &mut &[u8], longest: usize) -> Result<u64, VarintError> {
     let mut value: u64 = 0;
     for at in 0..longest {
         let byte = *bytes.get(at).ok_or(VarintError::Cut)?;
-        let group = u64::from(byte & 0x7f);
-        let shift = 7 * at as u32;
-        if shift == 63 && group > 1 {
-            return Err(VarintError::TooLong);
-        }
-        value |= group << shift;
+        value |= u64::from(byte & 0x7f) << (7 * at);
         if byte & 0x80 == 0 {
             *bytes = &bytes[at + 1..];
             return Ok(value);

@@ -1,7 +1,8 @@
-//! What DescribeConfigs says of topics and brokers. Source: answers of Apache Kafka 4.4.
+//! What DescribeConfigs says of topics, groups and brokers. Source: answers of Apache Kafka 4.4.
 
 use super::broker::{BrokerConfig, honoured_keys};
-use super::key::{Key, Kind};
+use super::group;
+use super::key::{Key, Kind, Parsed};
 use super::known;
 use super::table::Texts;
 use super::topic::TopicConfig;
@@ -16,6 +17,7 @@ pub enum ConfigSource {
     DynamicDefaultBroker = 3,
     StaticBroker = 4,
     Default = 5,
+    DynamicGroup = 8,
 }
 
 /// A value that stands, or would stand without the ones before it.
@@ -60,6 +62,20 @@ fn chain(name: &str) -> Vec<&str> {
     }
 }
 
+/// The row of a topic or a group: the first synonym is where its value comes from.
+fn changeable_row(key: &Key, value: Option<String>, synonyms: Vec<ConfigSynonym>) -> ConfigRow {
+    ConfigRow {
+        name: key.name.to_owned(),
+        value,
+        source: synonyms.first().map_or(ConfigSource::Default, |synonym| synonym.source),
+        kind: Some(key.kind),
+        is_read_only: false,
+        is_sensitive: key.is_sensitive(),
+        synonyms,
+        doc: Some(key.doc.trim()),
+    }
+}
+
 impl BrokerConfig {
     /// The rows of a topic with the values `overrides` of its own.
     /// - `names`: those asked for; empty: all.
@@ -100,16 +116,45 @@ impl BrokerConfig {
             }
             (None, None) => key.default_text().map(|text| rendered(key, text)),
         };
-        ConfigRow {
+        changeable_row(key, own.or_else(inherited), synonyms)
+    }
+
+    /// The rows of a group, which need not exist, with the values `own`.
+    /// - `names`: those asked for; empty: all.
+    pub fn describe_group(&self, own: &Values, names: &[&str]) -> Vec<ConfigRow> {
+        let is_set = |key: &Key| {
+            own.contains_key(key.name) || key.broker.is_some_and(|name| self.is_written(name))
+        };
+        let shown = group::KEYS.iter().filter(|key| {
+            let is_asked = names.is_empty() || names.contains(&key.name);
+            is_asked && (!key.internal || is_set(key))
+        });
+        shown.map(|key| self.group_row(key, own)).collect()
+    }
+
+    fn group_row(&self, key: &Key, own: &Values) -> ConfigRow {
+        // Kafka has no typed values of internal keys at hand.
+        let as_shown =
+            |text: &String| if key.internal { text.clone() } else { rendered(key, text) };
+        let own = own.get(key.name).map(as_shown);
+        let one = |value: String, source| ConfigSynonym {
             name: key.name.to_owned(),
-            value: own.or_else(inherited),
-            source: synonyms.first().map_or(ConfigSource::Default, |synonym| synonym.source),
-            kind: Some(key.kind),
-            is_read_only: false,
-            is_sensitive: key.is_sensitive(),
-            synonyms,
-            doc: Some(key.doc.trim()),
+            value: Some(value),
+            source,
+        };
+        let mut synonyms = Vec::new();
+        synonyms.extend(own.clone().map(|value| one(value, ConfigSource::DynamicGroup)));
+        let default = key.default_text().map(str::to_owned);
+        match key.broker {
+            Some(name) => synonyms.extend(self.synonyms(name)),
+            None => synonyms.extend(default.clone().map(|it| one(it, ConfigSource::Default))),
         }
+        let inherited = || match self.broker_value(key.broker?)? {
+            // `streams.assignor.name`: the first of the broker's assignors.
+            Parsed::List(names) if key.kind == Kind::String => names.into_iter().next(),
+            value => Some(value.render()),
+        };
+        changeable_row(key, own.or_else(inherited).or(default), synonyms)
     }
 
     /// The rows of this broker: every honoured key, and whatever else is set.
@@ -162,7 +207,9 @@ impl BrokerConfig {
         let mut add = |source: ConfigSource, values: &dyn Fn(&str) -> Option<String>| {
             for name in &chain {
                 if let Some(text) = values(name) {
-                    let value = shown(known::broker_key(name), &text);
+                    let is_open = known::broker_key(name).is_some_and(|key| !key.is_sensitive());
+                    // As written: only what stands in the end is in its type's form.
+                    let value = is_open.then_some(text);
                     synonyms.push(ConfigSynonym { name: (*name).to_owned(), value, source });
                 }
             }

@@ -59,7 +59,8 @@ pub(super) fn requirement(error: ConfigError) -> ConfigError {
         ConfigError::Rule { reason, hint } if reason == NO_CLEANER_THREAD => {
             ConfigError::Rule { reason: "/ by zero".to_owned(), hint }
         }
-        ConfigError::Rule { reason, hint } => {
+        // Kafka's rules for groups have no such words before them.
+        ConfigError::Rule { reason, hint } if !reason.starts_with("group.") => {
             ConfigError::Rule { reason: format!("requirement failed: {reason}"), hint }
         }
         other => other,

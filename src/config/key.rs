@@ -1,6 +1,7 @@
 //! One row of a config table, and Kafka's rules for the text of a value.
 //! Messages are Kafka's (`ConfigDef`): clients and tests look at them.
 
+use super::duration;
 use super::error::ConfigError;
 
 /// Kafka's type of a config value; `code` is what DescribeConfigs says.
@@ -78,6 +79,8 @@ pub enum Valid {
     NotEmpty,
     /// `partition:broker,…` or `*`.
     ThrottledReplicas,
+    /// `earliest`, `latest` or `by_duration:` and an ISO 8601 duration that is not negative.
+    ShareOffsetReset,
 }
 
 /// Who may change a broker key while the node runs.
@@ -112,7 +115,7 @@ pub struct Key {
     pub honour: Honour,
     /// Known, but not shown by DescribeConfigs.
     pub internal: bool,
-    /// For a topic key: the broker key whose value stands when the topic sets none.
+    /// For a topic or group key: the broker key whose value stands when none is set.
     pub broker: Option<&'static str>,
     pub doc: &'static str,
 }
@@ -157,6 +160,9 @@ impl Key {
         let parsed = self.typed(text.trim()).map_err(|reason| refuse(text, reason))?;
         match &parsed {
             Parsed::List(items) => self.check_list(items)?,
+            Parsed::Text(text) if self.valid == Valid::ShareOffsetReset => {
+                self.check_offset_reset(text)?;
+            }
             one => self.valid.check(one).map_err(|reason| refuse(&one.render(), reason))?,
         }
         Ok(parsed)
@@ -211,6 +217,21 @@ impl Key {
             }
             None => Ok(()),
         }
+    }
+
+    fn check_offset_reset(&self, text: &str) -> Result<(), ConfigError> {
+        let is_span = |span: &str| duration::parse(span).is_some_and(|nanos| nanos >= 0);
+        if matches!(text, "earliest" | "latest")
+            || text.strip_prefix("by_duration:").is_some_and(is_span)
+        {
+            return Ok(());
+        }
+        let name = self.name;
+        let reason = format!(
+            "Invalid value `{text}` for configuration {name}. The value must be either \
+             'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+        );
+        Err(ConfigError::value(name, text, reason))
     }
 
     fn check_throttled(&self, items: &[String]) -> Result<(), ConfigError> {

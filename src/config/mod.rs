@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 mod broker;
 mod describe;
+mod duration;
 mod dynamic;
 mod error;
+mod group;
 mod key;
 mod known;
 mod listeners;
@@ -30,13 +32,14 @@ pub use broker::{
 pub use describe::{ConfigRow, ConfigSource, ConfigSynonym, describe_cluster_default};
 pub use dynamic::Level;
 pub use error::ConfigError;
+pub use group::GroupSettings;
 pub use key::{Dynamic, Fallback, Honour, Key, Kind, Parsed, Valid};
 pub use known::{broker_key, broker_keys, nearest_broker_key};
 pub use listeners::{EndPoint, Listeners, SecurityProtocol};
 pub use load::{Notices, Sources, load, property_of_variable};
 pub use source::{Origin, Statics};
 pub use topic::TopicConfig;
-pub use value::{CleanupPolicy, CompressionType, TimestampType};
+pub use value::{CleanupPolicy, CompressionType, MigrationPolicy, TimestampType};
 
 /// Config values by name, as the metadata image keeps them for one resource.
 pub type Values = BTreeMap<String, String>;

@@ -20,6 +20,7 @@ pub(super) fn check(
             "queued.max.request.bytes must be larger or equal to socket.request.max.bytes",
         );
     }
+    check_groups(config)?;
     let overrides = network.connection_overrides()?;
     if network.max_connections_per_ip == 0 && overrides.is_empty() {
         return rule(
@@ -127,6 +128,67 @@ fn check_logs(config: &BrokerConfig) -> Result<(), ConfigError> {
         return rule("log.flush.interval.ms must be greater than or equal to 0");
     }
     check_cleaner(config)
+}
+
+/// How the value of the first key must stand to that of the second.
+enum Relation {
+    AtLeast,
+    AtMost,
+    Below,
+}
+
+type KeyRule = (&'static str, Relation, &'static str);
+
+/// Said of the keys of consumer, share and streams groups, which begin with `group.<family>.`.
+const OF_EACH_FAMILY: &[KeyRule] = &[
+    ("max.heartbeat.interval.ms", Relation::AtLeast, "min.heartbeat.interval.ms"),
+    ("heartbeat.interval.ms", Relation::AtLeast, "min.heartbeat.interval.ms"),
+    ("heartbeat.interval.ms", Relation::AtMost, "max.heartbeat.interval.ms"),
+    ("max.session.timeout.ms", Relation::AtLeast, "min.session.timeout.ms"),
+    ("session.timeout.ms", Relation::AtLeast, "min.session.timeout.ms"),
+    ("session.timeout.ms", Relation::AtMost, "max.session.timeout.ms"),
+    ("heartbeat.interval.ms", Relation::Below, "session.timeout.ms"),
+    ("max.assignment.interval.ms", Relation::AtLeast, "min.assignment.interval.ms"),
+    ("assignment.interval.ms", Relation::AtLeast, "min.assignment.interval.ms"),
+    ("assignment.interval.ms", Relation::AtMost, "max.assignment.interval.ms"),
+];
+
+const OF_SHARE_GROUPS: &[KeyRule] = &[
+    ("max.delivery.count.limit", Relation::AtLeast, "delivery.count.limit"),
+    ("delivery.count.limit", Relation::AtLeast, "min.delivery.count.limit"),
+    ("max.partition.max.record.locks", Relation::AtLeast, "partition.max.record.locks"),
+    ("partition.max.record.locks", Relation::AtLeast, "min.partition.max.record.locks"),
+    ("record.lock.duration.ms", Relation::AtLeast, "min.record.lock.duration.ms"),
+    ("max.record.lock.duration.ms", Relation::AtLeast, "record.lock.duration.ms"),
+    ("max.share.sessions", Relation::AtLeast, "max.size"),
+];
+
+const OF_STREAMS_GROUPS: &[KeyRule] = &[
+    ("num.standby.replicas", Relation::AtMost, "max.standby.replicas"),
+    ("task.offset.interval.ms", Relation::AtLeast, "min.task.offset.interval.ms"),
+    ("num.warmup.replicas", Relation::AtMost, "max.warmup.replicas"),
+];
+
+fn check_groups(config: &BrokerConfig) -> Result<(), ConfigError> {
+    let families: [(&str, &[KeyRule]); 3] =
+        [("consumer", &[]), ("share", OF_SHARE_GROUPS), ("streams", OF_STREAMS_GROUPS)];
+    for (family, own) in families {
+        for (left, relation, right) in OF_EACH_FAMILY.iter().chain(own) {
+            let [left, right] = [left, right].map(|name| format!("group.{family}.{name}"));
+            let (Some(one), Some(other)) = (config.number(&left), config.number(&right)) else {
+                continue;
+            };
+            let (holds, words) = match relation {
+                Relation::AtLeast => (one >= other, "greater than or equal to"),
+                Relation::AtMost => (one <= other, "less than or equal to"),
+                Relation::Below => (one < other, "less than"),
+            };
+            if !holds {
+                return rule(&format!("{left} must be {words} {right}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Kafka has no rule for it and fails on a division.

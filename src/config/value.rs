@@ -141,3 +141,29 @@ impl Value for CleanupPolicy {
         Some(Self { delete: has("delete"), compact: has("compact") })
     }
 }
+
+/// `group.consumer.migration.policy`: what a group may turn into while members come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MigrationPolicy {
+    Disabled,
+    /// From consumer to classic, with the last member that speaks the consumer protocol.
+    Downgrade,
+    /// From classic to consumer, with the first member that speaks the consumer protocol.
+    Upgrade,
+    Bidirectional,
+}
+
+impl MigrationPolicy {
+    /// Written in any case; in the order that Kafka names them.
+    pub const WORDS: &'static [&'static str] =
+        &["DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"];
+}
+
+impl Value for MigrationPolicy {
+    const KIND: Kind = Kind::String;
+    fn from_parsed(parsed: Parsed) -> Option<Self> {
+        let text = String::from_parsed(parsed)?;
+        let at = Self::WORDS.iter().position(|word| word.eq_ignore_ascii_case(&text))?;
+        [Self::Disabled, Self::Downgrade, Self::Upgrade, Self::Bidirectional].get(at).copied()
+    }
+}

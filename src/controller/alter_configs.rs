@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::bootstrap::{ELR_FEATURE, MIN_ISR};
 use super::create_topics::CONFIG_VALUE_BYTES_MAX;
 use super::error::{ConfigFault, Refusal, RequestFault, TooLarge};
 use super::machine::{Cx, Plan};
@@ -11,9 +12,6 @@ use super::world::Proposed;
 use crate::common::BrokerId;
 use crate::metadata::{ConfigKind, ConfigResource, Configs, Image};
 use crate::protocol::records::metadata::{ConfigRecord, MetadataRecord};
-
-const ELR_FEATURE: &str = "eligible.leader.replicas.version";
-const MIN_ISR: &str = "min.insync.replicas";
 
 /// What happens to one key. The wire's numbers are Kafka's `AlterConfigOp.OpType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

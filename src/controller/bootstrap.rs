@@ -23,13 +23,31 @@ impl Feature {
     }
 }
 
+pub const METADATA_FEATURE: &str = "metadata.version";
+pub const ELR_FEATURE: &str = "eligible.leader.replicas.version";
+pub const GROUP_FEATURE: &str = "group.version";
+/// All brokers must agree on it while [`ELR_FEATURE`] is on.
+pub(super) const MIN_ISR: &str = "min.insync.replicas";
+
+/// `min.insync.replicas` of all brokers (an empty name) or of one; `None` removes it.
+pub(super) fn min_isr_record(name: &str, value: Option<String>) -> MetadataRecord {
+    let config = ConfigRecord {
+        resource_type: ConfigKind::Broker as i8,
+        resource_name: name.into(),
+        name: MIN_ISR.into(),
+        value: value.map(Into::into),
+    };
+    config.into()
+}
+
 /// Said once: what brokers register with and what a fresh cluster finalizes. The metadata
 /// version stands first, since it says how to read the rest. Levels are those of a fresh
-/// Kafka 4.4.0; its other features (group, share, streams, transaction) follow with their
+/// Kafka 4.4.0; its other features (share, streams, transaction) follow with their
 /// coordinators.
 pub const FEATURES: &[Feature] = &[
-    Feature { name: "metadata.version", min: 7, max: 33, level: 33 },
-    Feature { name: "eligible.leader.replicas.version", min: 0, max: 1, level: 1 },
+    Feature { name: METADATA_FEATURE, min: 7, max: 33, level: 33 },
+    Feature { name: ELR_FEATURE, min: 0, max: 1, level: 1 },
+    Feature { name: GROUP_FEATURE, min: 0, max: 1, level: 1 },
 ];
 
 /// The first records of a fresh single-node cluster, from offset 0 on: the broker's own
@@ -42,13 +60,7 @@ pub fn bootstrap(broker: &RegisterBroker, min_insync_replicas: i32) -> Vec<Metad
     };
     let mut records: Vec<MetadataRecord> =
         FEATURES.iter().filter(|feature| feature.level > 0).map(level).collect();
-    let min_isr = ConfigRecord {
-        resource_type: ConfigKind::Broker as i8,
-        resource_name: "".into(),
-        name: "min.insync.replicas".into(),
-        value: Some(min_insync_replicas.to_string().into()),
-    };
-    records.push(min_isr.into());
+    records.push(min_isr_record("", Some(min_insync_replicas.to_string())));
     let registration = Broker {
         id: broker.id,
         epoch: records.len() as Offset,

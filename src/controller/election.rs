@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::bootstrap::ELR_FEATURE;
 use super::placement::is_active;
 use super::world::ConfigRules;
 use crate::common::{BrokerId, TopicId};
@@ -210,7 +211,7 @@ impl Election<'_> {
     }
 
     fn has_elr(&self) -> bool {
-        self.image.feature("eligible.leader.replicas.version") > 0
+        self.image.feature(ELR_FEATURE) > 0
     }
 
     fn shrink(

@@ -42,6 +42,9 @@ pub enum Refusal {
     /// POLICY_VIOLATION.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+    /// INVALID_UPDATE_VERSION.
+    #[error(transparent)]
+    Feature(#[from] FeatureFault),
     /// See each variant.
     #[error(transparent)]
     Broker(#[from] BrokerFault),
@@ -228,6 +231,51 @@ pub enum TooLarge {
     AdditionalPartitions,
     #[error("Unable to perform excessively large batch operation.")]
     Batch,
+}
+
+/// Why a feature cannot have a level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FeatureFault {
+    #[error("Invalid update version {level} for feature {feature}. {why}")]
+    Level { feature: String, level: i16, why: LevelFault },
+    #[error(
+        "Unsupported metadata.version downgrade from {from} to {to}. Refusing to perform the \
+         requested downgrade because it might delete metadata information."
+    )]
+    LossyDowngrade { from: i16, to: i16 },
+    /// The same with the loss accepted.
+    #[error(
+        "Unsupported metadata.version downgrade from {from} to {to}. Unsafe metadata downgrade is \
+         not supported in this version."
+    )]
+    AcceptedLoss { from: i16, to: i16 },
+}
+
+/// What is wrong with a feature's new level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LevelFault {
+    #[error("The controller does not support the given upgrade type.")]
+    UnknownType,
+    #[error("A feature version cannot be less than 0.")]
+    Negative,
+    #[error("{role} {id} does not support this feature.")]
+    NotSupported { role: &'static str, id: i32 },
+    #[error("{role} {id} only supports versions {min}-{max}")]
+    OutOfRange { role: &'static str, id: i32, min: i16, max: i16 },
+    #[error(
+        "Can't downgrade the version of this feature without setting the upgrade type to either \
+         safe or unsafe downgrade."
+    )]
+    DownNotAllowed,
+    #[error("Can't downgrade to a newer version.")]
+    DownToNewer,
+    #[error("Feature {0} not found.")]
+    UnknownFeature(String),
+    #[error(
+        "{feature} could not be set to {level} because it depends on metadata.version level \
+         {metadata}"
+    )]
+    Needs { feature: &'static str, level: i16, metadata: i16 },
 }
 
 /// What a broker did wrong, or what is wrong with a broker.

@@ -59,6 +59,7 @@ asks! {
     AllocateProducerIds => AllocateProducerIds(Result<ProducerIdBlock, super::Refusal>);
     AssignDirectories   => AssignDirectories(Result<usize, super::Refusal>);
     FailDirectories     => FailDirectories(Result<bool, super::Refusal>);
+    UpdateFeatures      => UpdateFeatures(Result<(), super::Refusal>);
 }
 
 /// The controller's runtime over the metadata log; each time this node comes to lead, it starts

@@ -7,7 +7,7 @@ use super::request::{Answer, Request};
 use super::world::World;
 use super::{
     alter_configs, assign_directories, brokers, create_partitions, create_topics, delete_topics,
-    fail_directories, producer_ids,
+    fail_directories, producer_ids, update_features,
 };
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, Machine, Position};
@@ -107,6 +107,9 @@ impl Machine for Controller {
                 .into_decision(cx, Answer::AssignDirectories),
             Request::FailDirectories(ask) => {
                 fail_directories::plan(image, &ask, cx).into_decision(cx, Answer::FailDirectories)
+            }
+            Request::UpdateFeatures(ask) => {
+                update_features::plan(image, &ask, cx).into_decision(cx, Answer::UpdateFeatures)
             }
             Request::FenceSilent(id) => {
                 brokers::fence_silent(image, soft, id, cx).into_decision(cx, |()| Answer::Fenced)

@@ -1,5 +1,5 @@
 //! The controller: one `Machine` over the metadata log, which decides every change of topics,
-//! configs, brokers and producer ids.
+//! configs, brokers, producer ids and feature levels.
 //! Lives here: Kafka's rules for those changes with Kafka's messages, replica placement, the
 //! records that carry a change, what a fresh cluster starts with, the in-process [`Handle`].
 //! May not live here: request and response types of the wire, Kafka error codes (`broker::border`
@@ -27,12 +27,13 @@ mod request;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod update_features;
 mod world;
 
-pub use bootstrap::{FEATURES, Feature, batch_of, bootstrap};
+pub use bootstrap::{FEATURES, Feature, GROUP_FEATURE, batch_of, bootstrap};
 pub use error::{
-    AssignmentFault, BrokerFault, ConfigFault, NameFault, PartitionsFault, PlacementFault, Refusal,
-    RequestFault, TooLarge,
+    AssignmentFault, BrokerFault, ConfigFault, FeatureFault, LevelFault, NameFault,
+    PartitionsFault, PlacementFault, Refusal, RequestFault, TooLarge,
 };
 pub use handle::{Ask, Handle, runtime};
 pub use machine::{Controller, Soft};

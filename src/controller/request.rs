@@ -21,6 +21,7 @@ pub enum Request {
     AllocateProducerIds(AllocateProducerIds),
     AssignDirectories(AssignDirectories),
     FailDirectories(FailDirectories),
+    UpdateFeatures(UpdateFeatures),
     /// From [`due`](crate::machine::Machine::due): a session is over.
     FenceSilent(BrokerId),
 }
@@ -38,6 +39,7 @@ pub enum Answer {
     AllocateProducerIds(Result<ProducerIdBlock, Refusal>),
     AssignDirectories(Result<usize, Refusal>),
     FailDirectories(Result<bool, Refusal>),
+    UpdateFeatures(Result<(), Refusal>),
     /// Nobody waits for it.
     Fenced,
 }
@@ -247,6 +249,22 @@ pub struct FailDirectories {
     pub broker: BrokerId,
     pub broker_epoch: i64,
     pub failed: Vec<Uuid>,
+}
+
+/// Finalized levels of features that shall change, all or none. Source: UpdateFeatures (key 57).
+#[derive(Debug, Clone, Default)]
+pub struct UpdateFeatures {
+    pub updates: Vec<FeatureUpdate>,
+    pub validate_only: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct FeatureUpdate {
+    pub feature: String,
+    /// The new level; 0 takes the feature out.
+    pub level: i16,
+    /// The wire's number: 1 upgrade, 2 safe downgrade, 3 unsafe downgrade.
+    pub upgrade_type: i8,
 }
 
 /// A broker needs a block of producer ids. Source: AllocateProducerIds (key 67).

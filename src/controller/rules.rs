@@ -104,14 +104,17 @@ impl ConfigRules for KafkaRules {
                 .map_err(|error| ConfigFault::Value(error.to_string()).into()),
             ConfigKind::Broker if resource.name.is_empty() => broker(Level::Cluster),
             ConfigKind::Broker => broker(Level::Broker),
-            // Nothing here reads configs of these kinds yet, so that no key is known.
+            // Nothing here reads them yet, so that no key is known.
             ConfigKind::ClientMetrics => first.map_or(Ok(()), |key| {
                 let text = format!("Unknown client metrics configuration: {key}");
                 Err(RequestFault::BrokerConfig(text).into())
             }),
-            ConfigKind::Group | ConfigKind::BrokerLogger => first.map_or(Ok(()), |key| {
-                Err(ConfigFault::Value(format!("Unknown group config name: {key}")).into())
-            }),
+            ConfigKind::Group => self
+                .now(proposed.image)
+                .check_group(proposed.settings)
+                .map_err(|error| ConfigFault::Value(error.to_string()).into()),
+            // Refused before: there are no loggers of Kafka's names.
+            ConfigKind::BrokerLogger => Ok(()),
         }
     }
 

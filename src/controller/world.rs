@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use super::error::Refusal;
 use super::rules::KafkaRules;
+use crate::common::BrokerId;
 use crate::config::{BrokerConfig, ConfigRow};
 use crate::metadata::{ConfigKind, ConfigResource, Configs, Image};
 
 /// The controller's configuration as its decisions see it.
 pub struct World {
+    /// Of this node.
+    pub node_id: BrokerId,
     /// `num.partitions`.
     pub num_partitions: i32,
     /// `default.replication.factor`.
@@ -28,6 +31,7 @@ impl World {
     pub fn new(config: &BrokerConfig, is_alone: bool) -> Self {
         let timeout = Duration::from_millis(config.node.broker_session_timeout_ms.max(0) as u64);
         Self {
+            node_id: BrokerId(config.node.node_id),
             num_partitions: config.topics.num_partitions,
             default_replication_factor: config.topics.default_replication_factor,
             is_deletion_enabled: config.topics.delete_topic_enable,
@@ -47,7 +51,7 @@ pub trait ConfigRules: Send + Sync + 'static {
     /// Judges the settings that `resource` would have.
     ///
     /// # Errors
-    /// The first rule broken, with Kafka's message and under Kafka's code: for a topic
+    /// The first rule broken, with Kafka's message and under Kafka's code: for a topic or a group
     /// [`ConfigFault::Value`](super::ConfigFault::Value), for a broker
     /// [`RequestFault::BrokerConfig`](super::RequestFault::BrokerConfig).
     fn check(&self, resource: &ConfigResource, proposed: &Proposed<'_>) -> Result<(), Refusal>;

@@ -201,6 +201,9 @@ fn group_coordinator(
     let metrics = metrics.clone();
     let on_effect: OnGroupEffect = Arc::new(move |effect| match effect {
         GroupEffect::RebalanceCompleted => metrics.group_rebalances.inc(),
+        GroupEffect::ConsumerRebalance => metrics.consumer_group_rebalances.inc(),
+        // The coordinator's own.
+        GroupEffect::ResolveRegexes { .. } => {}
         GroupEffect::OffsetsExpired { count } => metrics.offset_expirations.inc_by(count as u64),
     });
     let coordinator = GroupCoordinator::new(env.clone(), id, cell.clone(), journals, on_effect);

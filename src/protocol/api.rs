@@ -186,7 +186,7 @@ api_keys! {
     54  EndQuorumEpoch;
     55  DescribeQuorum;
     56  AlterPartition;
-    57  UpdateFeatures;
+    57  UpdateFeatures            0..=2    0      both    forwarded;
     58  Envelope;
     59  FetchSnapshot;
     60  DescribeCluster           0..=2    0      both    here;
@@ -197,13 +197,13 @@ api_keys! {
     65  DescribeTransactions;
     66  ListTransactions;
     67  AllocateProducerIds;
-    68  ConsumerGroupHeartbeat;
-    69  ConsumerGroupDescribe;
+    68  ConsumerGroupHeartbeat    0..=1    0      broker  here;
+    69  ConsumerGroupDescribe     0..=1    0      broker  here;
     70  ControllerRegistration;
     71  GetTelemetrySubscriptions;
     72  PushTelemetry;
     73  AssignReplicasToDirs;
-    74  ListConfigResources;
+    74  ListConfigResources       0..=1    0      broker  here;
     75  DescribeTopicPartitions   0..=0    0      broker  here;
     76  ShareGroupHeartbeat;
     77  ShareGroupDescribe;
@@ -231,8 +231,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_all_keys_and_serves_29_of_them() {
-        assert_eq!(served().count(), 29);
+    fn the_table_has_all_keys_and_serves_33_of_them() {
+        assert_eq!(served().count(), 33);
         assert!(served().all(|row| row.min <= row.max && row.advertised_min() <= row.min));
         assert_eq!(ApiKey::ALL.len(), 95);
     }

@@ -184,7 +184,14 @@ pub trait DescribedMessage: Described {
 
 /// Every message and record of the table.
 pub fn all() -> Vec<&'static Message> {
-    [messages::MESSAGES, records::metadata::MESSAGES, records::group::MESSAGES].concat()
+    [
+        messages::MESSAGES,
+        records::metadata::MESSAGES,
+        records::group::MESSAGES,
+        records::consumer_group::MESSAGES,
+        records::consumer_protocol::MESSAGES,
+    ]
+    .concat()
 }
 
 /// The whole table as JSON: an array of messages, each with `name`, `validVersions`,
@@ -255,7 +262,7 @@ mod tests {
     fn the_table_is_printed_in_the_words_of_kafkas_files() {
         let json: serde_json::Value = serde_json::from_str(&to_json()).unwrap();
         let messages = json.as_array().unwrap();
-        assert_eq!(messages.len(), 2 * 29 + 13 + 6);
+        assert_eq!(messages.len(), 2 * 33 + 13 + 6 + 14 + 2);
         let produce = &messages[0];
         assert_eq!(produce["name"], "ProduceRequest");
         assert_eq!(

@@ -82,13 +82,22 @@ fn be_u32(bytes: &[u8]) -> u32 {
 /// The last entry of a sealed index whose key is ≤ `key`; `None` when the first is above.
 /// Cost: one binary search over the mapped bytes.
 pub(super) fn lookup<E: IndexEntry>(bytes: &[u8], key: E::Key) -> Option<E> {
-    let entry = |at: usize| E::get(&bytes[at * E::BYTES..]);
+    count_until::<E>(bytes, key).checked_sub(1).map(|at| entry(bytes, at))
+}
+
+/// How many entries of a sealed index have a key ≤ `key`.
+pub(super) fn count_until<E: IndexEntry>(bytes: &[u8], key: E::Key) -> usize {
     let (mut low, mut high) = (0, bytes.len() / E::BYTES);
     while low < high {
         let middle = low + (high - low) / 2;
-        if entry(middle).key() <= key { low = middle + 1 } else { high = middle }
+        if entry::<E>(bytes, middle).key() <= key { low = middle + 1 } else { high = middle }
     }
-    low.checked_sub(1).map(entry)
+    low
+}
+
+/// The entry at place `at` of a sealed index, which has more than that.
+pub(super) fn entry<E: IndexEntry>(bytes: &[u8], at: usize) -> E {
+    E::get(&bytes[at * E::BYTES..])
 }
 
 /// The last entry of an index file's bytes.

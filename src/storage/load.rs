@@ -16,14 +16,18 @@ use super::leader_epochs::LeaderEpochs;
 use super::leftovers::{Listing, tidy};
 use super::log::{Log, LogConfig, Shared, marker_of};
 use super::names::{EPOCH_CHECKPOINT, Kind, Place};
-use super::producer_state::Producers;
+use super::producer_state::{BATCHES_KEPT, Producers};
 use super::segment::{ActiveSegment, Appending, Indexes, SealedSegment, find};
 use super::snapshot;
 use super::txn_index::{self, AbortedTxn};
 use super::walk::{Headers, ValidBatch, ValidBatches, read_batch};
-use crate::common::Offset;
+use crate::common::{NO_OFFSET, Offset};
 use crate::env::OpenMode;
 use crate::protocol::batch::BatchHeader;
+
+/// Entries of the offset index that are gone back from a snapshot: at least as many batches, and of
+/// small ones 256 KiB.
+const RECALLED_ENTRIES: usize = 64;
 
 /// A log that is about to be opened, or made.
 pub(super) struct Opening {
@@ -448,6 +452,7 @@ pub(super) fn rebuild_producers(
             log.producers = Producers::at(*offset);
             producers.into_iter().for_each(|(id, producer)| log.producers.restore(id, producer));
             log.producers.expire(now_ms, shared.producer_expiration_ms);
+            recall(log, *offset)?;
             break;
         }
         tracing::warn!(file = %path.display(), "snapshot of producers is damaged, it is removed");
@@ -462,6 +467,52 @@ pub(super) fn rebuild_producers(
     }
     log.producers.end_offset = log.end_offset;
     Ok(())
+}
+
+/// Finds again what a snapshot leaves out: the batches before the last one of each producer, of which
+/// a retry may still come when the answers were lost with the broker.
+fn recall(log: &mut Log, snapshot_offset: Offset) -> Result<(), DiskError> {
+    if log.producers.by_id.is_empty() {
+        return Ok(());
+    }
+    let mut missing = RECALLED_ENTRIES;
+    let mut pieces = Vec::new();
+    if log.active.base_offset() < snapshot_offset {
+        let (position, found) = log.active.position_back(snapshot_offset, missing);
+        missing -= found;
+        pieces.push((log.active.file.clone(), position, log.active.size_bytes));
+    }
+    for sealed in log.sealed.iter().rev().filter(|s| s.base_offset() < snapshot_offset) {
+        if missing == 0 || pieces.len() == BATCHES_KEPT {
+            break;
+        }
+        let (position, found) = sealed.position_back(snapshot_offset, missing)?;
+        missing -= found;
+        pieces.push((sealed.file.clone(), position, sealed.size_bytes));
+    }
+    let mut tail = Producers::at(NO_OFFSET);
+    for (file, position, end) in pieces.into_iter().rev() {
+        count_in(&mut tail, Headers::new(&file, position, end)?, snapshot_offset)?;
+        file.close();
+    }
+    log.producers.recall(&tail);
+    Ok(())
+}
+
+fn count_in(tail: &mut Producers, mut headers: Headers, until: Offset) -> Result<(), DiskError> {
+    loop {
+        match headers.next() {
+            Ok(Some((_, header))) if header.base_offset < until => {
+                if !header.is_control() {
+                    tail.apply(&header, None);
+                }
+            }
+            Ok(_) => return Ok(()),
+            // Who reads it is told; here it only means that less is known.
+            Err(error) if error.is_damage() => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn replay(

@@ -158,6 +158,49 @@ fn a_clean_start_reads_the_tail_only_and_scans_nothing() {
 }
 
 #[test]
+fn a_retry_of_any_of_the_last_five_batches_is_known_after_a_restart() {
+    for (how, rolls) in [("clean", 0), ("crash", 1), ("crash", 4)] {
+        let disk = Disk::new(small());
+        let dir = disk.open().unwrap();
+        let mut log = disk.create(&dir);
+        for at in 0..40 {
+            if at >= 40 - rolls {
+                log.roll(NOW).unwrap(); // those before it stand behind a snapshot
+            }
+            append(&mut log, &by_producer(1, 0, at, 1, false)).unwrap();
+        }
+        let (_dir, mut log) = end(&disk, how, dir, log);
+        for at in 35..40 {
+            let retry = log.append(&by_producer(1, 0, at, 1, false), EPOCH, NOW, None).unwrap();
+            assert!(retry.duplicate && retry.base_offset == i64::from(at), "{how}: {at}");
+        }
+    }
+}
+
+/// Ends the log by a clean stop, a kill, or a crash after a flush, and opens it again.
+fn end(disk: &Disk, how: &str, dir: LogDir, mut log: super::Log) -> (LogDir, super::Log) {
+    let last = match how {
+        "clean" => {
+            disk.stop(dir, log);
+            Some(7)
+        }
+        "kill" => {
+            drop((dir, log));
+            disk.sim.kill();
+            None
+        }
+        _ => {
+            log.flush().unwrap();
+            dir.write_checkpoints(&[row(&log)]).unwrap();
+            drop((dir, log));
+            disk.sim.crash(11);
+            None
+        }
+    };
+    disk.reopen(last)
+}
+
+#[test]
 fn the_same_log_comes_back_after_a_clean_stop_a_kill_and_a_crash_after_a_flush() {
     for how in ["clean", "kill", "crash"] {
         let disk = Disk::new(small());
@@ -168,25 +211,7 @@ fn the_same_log_comes_back_after_a_clean_stop_a_kill_and_a_crash_after_a_flush()
         }
         let (want, size_bytes) = (contents(&log, 0), log.size_bytes());
         let (epochs, times) = (log.epochs().clone(), log.max_timestamp().unwrap());
-        let last = match how {
-            "clean" => {
-                disk.stop(dir, log);
-                Some(7)
-            }
-            "kill" => {
-                drop((dir, log));
-                disk.sim.kill();
-                None
-            }
-            _ => {
-                log.flush().unwrap();
-                dir.write_checkpoints(&[row(&log)]).unwrap();
-                drop((dir, log));
-                disk.sim.crash(11);
-                None
-            }
-        };
-        let (_dir, mut log) = disk.reopen(last);
+        let (_dir, mut log) = end(&disk, how, dir, log);
         assert_eq!((contents(&log, 0), log.size_bytes()), (want, size_bytes), "{how}");
         assert_eq!((log.epochs(), log.max_timestamp().unwrap()), (&epochs, times), "{how}");
         assert_eq!(append(&mut log, &by_producer(1, 0, 40, 1, false)).unwrap(), 40, "{how}");

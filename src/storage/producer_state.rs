@@ -324,6 +324,16 @@ impl Producers {
         self.by_id.insert(id, producer);
     }
 
+    /// Takes over the batches of each producer whose last one `tail` knows too.
+    pub(super) fn recall(&mut self, tail: &Self) {
+        for (id, producer) in &mut self.by_id {
+            let Some(read) = tail.by_id.get(id) else { continue };
+            if read.epoch == producer.epoch && read.seen().last() == producer.seen().last() {
+                (producer.seen, producer.seen_count) = (read.seen, read.seen_count);
+            }
+        }
+    }
+
     /// Forgets producers without an open transaction that wrote nothing for `expiration_ms`
     /// (`producer.id.expiration.ms`), and verifications that began as long ago.
     pub(super) fn expire(&mut self, now_ms: i64, expiration_ms: i64) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::error::{At, DiskError};
 use super::fd_cache::SegmentFile;
-use super::index::{ActiveIndex, OffsetEntry, TimeEntry, last, lookup};
+use super::index::{self, ActiveIndex, OffsetEntry, TimeEntry, last, lookup};
 use super::names::Kind;
 use super::producer_state::EndedTxn;
 use super::txn_index::{self, AbortedTxn};
@@ -369,6 +369,16 @@ impl ActiveSegment {
         }
     }
 
+    /// The position of the index entry that is the `count`th before `offset`, or the segment's begin;
+    /// how many entries lie between.
+    pub(super) fn position_back(&self, offset: Offset, count: usize) -> (u32, usize) {
+        let relative = (offset - self.base_offset()).clamp(0, i64::from(u32::MAX)) as u32;
+        let entries = self.offsets.entries();
+        let before = entries.partition_point(|entry| entry.relative_offset < relative);
+        let begin = before.checked_sub(count).map(|at| (entries[at].position, count));
+        begin.unwrap_or((0, before))
+    }
+
     /// Cuts the file at `position` and the indexes with it; `offset` is the new end. The largest
     /// timestamp is found anew.
     ///
@@ -507,6 +517,23 @@ impl SealedSegment {
         let relative = (offset - self.base_offset()).clamp(0, i64::from(u32::MAX)) as u32;
         let entry = lookup::<OffsetEntry>(&self.file.offset_index()?, relative);
         Ok(entry.map_or(0, |entry| entry.position).min(self.size_bytes))
+    }
+
+    /// As [`ActiveSegment::position_back`].
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub(super) fn position_back(
+        &self,
+        offset: Offset,
+        count: usize,
+    ) -> Result<(u32, usize), DiskError> {
+        let relative = (offset - self.base_offset() - 1).clamp(0, i64::from(u32::MAX)) as u32;
+        let entries = self.file.offset_index()?;
+        let before = index::count_until::<OffsetEntry>(&entries, relative);
+        let begin =
+            before.checked_sub(count).map(|at| (index::entry::<OffsetEntry>(&entries, at), count));
+        Ok(begin.map_or((0, before), |(entry, count)| (entry.position.min(self.size_bytes), count)))
     }
 }
 

@@ -165,6 +165,8 @@ metrics! {
     gauges groups["protocol"]: "kafka_server_groupcoordinatormetrics_group_count";
     /// Rebalances of classic groups completed.
     counter group_rebalances: "kafka_server_groupcoordinatormetrics_group_completed_rebalance_count";
+    /// Consumer groups (KIP-848) whose epoch went up.
+    counter consumer_group_rebalances: "kafka_server_groupcoordinatormetrics_consumer_group_rebalance_count";
     /// Offsets expired.
     counter offset_expirations: "kafka_server_groupcoordinatormetrics_offset_expiration_count";
 }

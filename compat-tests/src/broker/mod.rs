@@ -200,8 +200,10 @@ fn launch(kind: Kind, paths: &Paths, room: &Path, wrapper: &[String]) -> Result<
     let mut child = command.spawn().map_err(|e| format!("{}: {e}", words[0]))?;
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        let log = std::fs::read_to_string(&log).unwrap_or_default();
-        let fresh = log.get(seen..).unwrap_or_default();
+        // Looked at first, so that the log has what it said last.
+        let has_ended = !matches!(child.try_wait(), Ok(None));
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let fresh = text.get(seen..).unwrap_or_default();
         let ready = match kind {
             Kind::Kafka => kafka::ready(fresh),
             Kind::Ottla => ottla::ready(fresh),
@@ -209,7 +211,7 @@ fn launch(kind: Kind, paths: &Paths, room: &Path, wrapper: &[String]) -> Result<
         if ready {
             return Ok(child);
         }
-        if !matches!(child.try_wait(), Ok(None)) {
+        if has_ended {
             return Err(format!("{kind} ended while starting: {}", last_lines(fresh)));
         }
         std::thread::sleep(Duration::from_millis(if kind == Kind::Kafka { 50 } else { 2 }));

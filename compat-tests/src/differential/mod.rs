@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// Levels at 0 on Kafka too: what they switch on is not served here yet.
 pub fn settings(folder: &std::path::Path) -> Result<Settings, String> {
-    let off = ["group.version", "transaction.version", "share.version", "streams.version"];
+    let off = ["transaction.version", "share.version", "streams.version"];
     let settings = Settings::of_folder(folder)?;
     Ok(off.iter().fold(settings, |settings, name| settings.feature(name, 0)))
 }

@@ -5,6 +5,7 @@
 use super::{Call, Handler};
 use crate::broker::Broker;
 use crate::broker::shape::text;
+use crate::controller::FEATURES;
 use crate::metadata::Image;
 use crate::protocol::api::{self, ApiKey, Scope};
 use crate::protocol::error::ErrorCode;
@@ -36,7 +37,7 @@ impl Handler for Api {
             max_version: row.max,
         });
         let api_keys = api_keys.collect();
-        features(&broker.image(), ApiVersionsResponse { api_keys, ..Default::default() })
+        features(&broker.image(), version, ApiVersionsResponse { api_keys, ..Default::default() })
     }
 }
 
@@ -80,16 +81,17 @@ fn is_software_name(name: &str) -> bool {
         && bytes.iter().all(inner)
 }
 
-fn features(image: &Image, response: ApiVersionsResponse) -> ApiVersionsResponse {
+/// Versions before 4 are not told of features that start at level 0: clients of then fail on them.
+fn features(image: &Image, version: i16, response: ApiVersionsResponse) -> ApiVersionsResponse {
     let finalized = image.features().filter(|(_, level)| *level > 0);
     let finalized = finalized.map(|(name, level)| FinalizedFeatureKey {
         name: text(name),
         max_version_level: level,
         min_version_level: level,
     });
-    let supported = image.brokers().flat_map(|broker| &broker.features).filter(|f| f.min > 0);
+    let supported = FEATURES.iter().filter(|feature| version >= 4 || feature.min > 0);
     let supported = supported.map(|feature| SupportedFeatureKey {
-        name: text(&feature.name),
+        name: text(feature.name),
         min_version: feature.min,
         max_version: feature.max,
     });

@@ -15,9 +15,8 @@ use crate::protocol::messages::describe_configs_response::{
 use crate::protocol::messages::{DescribeConfigsRequest, DescribeConfigsResponse};
 use crate::security::{Access, Operation};
 
-/// `config_source` of what a group or a client-metrics subscription sets.
+/// `config_source` of what a client-metrics subscription sets.
 const CLIENT_METRICS_SOURCE: i8 = 7;
-const GROUP_SOURCE: i8 = 8;
 
 pub struct Api;
 
@@ -64,16 +63,19 @@ fn describe(
         Some(ConfigKind::Broker) => node(broker, name, &keys).map(shape),
         // Ottla has no loggers of Kafka's names.
         Some(ConfigKind::BrokerLogger) => is_this_node(broker, name).map(|()| Vec::new()),
-        Some(kind @ ConfigKind::ClientMetrics) if name.is_empty() => {
-            let _ = kind;
+        Some(ConfigKind::ClientMetrics) if name.is_empty() => {
             let message = "Client metrics subscription name must not be empty";
             Err((ErrorCode::InvalidRequest, message.to_owned()))
         }
-        Some(ConfigKind::ClientMetrics) => Ok(own(broker, ConfigKind::ClientMetrics, name, &keys, CLIENT_METRICS_SOURCE)),
+        Some(ConfigKind::ClientMetrics) => Ok(client_metrics(broker, name, &keys)),
         Some(ConfigKind::Group) if name.is_empty() => {
             Err((ErrorCode::InvalidRequest, "Group name must not be empty".to_owned()))
         }
-        Some(ConfigKind::Group) => Ok(own(broker, ConfigKind::Group, name, &keys, GROUP_SOURCE)),
+        Some(ConfigKind::Group) => {
+            let own = broker.image().configs(&ConfigResource::group(name)).map(values);
+            let rows = broker.config.load().describe_group(&own.unwrap_or_default(), &keys);
+            Ok(shape(rows))
+        }
         None => {
             let message = "This most likely occurs because of a request being malformed by the \
                            client library or the message was sent to an incompatible broker. See \
@@ -120,23 +122,22 @@ fn is_this_node(broker: &Broker, name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is set for a resource that has no table of keys here.
-fn own(
+/// What is set for a subscription: there is no table of its keys here.
+fn client_metrics(
     broker: &Broker,
-    kind: ConfigKind,
     name: &str,
     keys: &[&str],
-    source: i8,
 ) -> Vec<DescribeConfigsResourceResult> {
     let image = broker.image();
-    let configs = image.configs(&ConfigResource { kind, name: name.into() }).map(values);
+    let resource = ConfigResource { kind: ConfigKind::ClientMetrics, name: name.into() };
+    let configs = image.configs(&resource).map(values);
     let configs = configs.unwrap_or_default();
     let asked = configs.iter().filter(|(key, _)| keys.is_empty() || keys.contains(&key.as_str()));
     let rows = asked.map(|(key, value)| {
         DescribeConfigsResourceResult::default()
             .with_name(text(key))
             .with_value(Some(text(value)))
-            .with_config_source(source)
+            .with_config_source(CLIENT_METRICS_SOURCE)
     });
     rows.collect()
 }

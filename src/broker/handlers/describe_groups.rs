@@ -42,7 +42,9 @@ fn shape(id: &GroupId, outcome: Result<Description, GroupError>, version: i16) -
             .with_protocol_type(text(&description.protocol_type))
             .with_protocol_data(text(&description.protocol_data))
             .with_members(description.members.iter().map(member).collect()),
-        Err(error @ GroupError::Client(ClientFault::GroupNotFound(_))) => {
+        Err(
+            error @ GroupError::Client(ClientFault::GroupNotFound(_) | ClientFault::NotClassic(_)),
+        ) => {
             let group = group.with_group_state(text(GroupState::DEAD));
             if version < 6 {
                 return group;

@@ -5,7 +5,7 @@ use super::{Call, Handler};
 use crate::broker::Broker;
 use crate::broker::border;
 use crate::broker::shape::text;
-use crate::coordinator::group::{GROUP_TYPE, ListGroups};
+use crate::coordinator::group::ListGroups;
 use crate::protocol::messages::list_groups_response::ListedGroup;
 use crate::protocol::messages::{GroupId, ListGroupsRequest, ListGroupsResponse};
 use crate::security::{Access, Operation, Resource};
@@ -31,8 +31,8 @@ impl Handler for Api {
                     ListedGroup::default()
                         .with_group_id(GroupId(text(&group.group_id)))
                         .with_protocol_type(text(&group.protocol_type))
-                        .with_group_state(text(group.state.name()))
-                        .with_group_type(text(GROUP_TYPE))
+                        .with_group_state(text(group.state))
+                        .with_group_type(text(group.group_type))
                 });
                 ListGroupsResponse::default().with_groups(groups.collect())
             }

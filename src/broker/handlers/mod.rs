@@ -64,6 +64,8 @@ handlers! {
     alter_configs
     alter_replica_log_dirs
     api_versions
+    consumer_group_describe
+    consumer_group_heartbeat
     create_partitions
     create_topics
     delete_groups
@@ -81,6 +83,7 @@ handlers! {
     init_producer_id
     join_group
     leave_group
+    list_config_resources
     list_groups
     list_offsets
     metadata
@@ -89,6 +92,7 @@ handlers! {
     offset_fetch
     offset_for_leader_epoch
     sync_group
+    update_features
 }
 
 /// Every served key has a handler and every handler serves its key, at compile time.

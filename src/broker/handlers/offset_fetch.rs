@@ -4,7 +4,7 @@
 use super::{Call, Handler};
 use crate::broker::Broker;
 use crate::broker::border;
-use crate::broker::shape::{shared, text};
+use crate::broker::shape::{shared, shared_option, text};
 use crate::common::TopicId;
 use crate::coordinator::group::{
     FetchTopic, FetchedPartition, FetchedTopic, GroupError, OffsetFetch,
@@ -53,7 +53,8 @@ fn read_one(request: &OffsetFetchRequest) -> OffsetFetch {
         topics.collect()
     });
     let (group_id, require_stable) = (shared(&request.group_id), request.require_stable);
-    OffsetFetch { group_id, topics, require_stable, by_topic_id: false }
+    let (member_id, member_epoch, by_topic_id) = (None, -1, false);
+    OffsetFetch { group_id, topics, member_id, member_epoch, require_stable, by_topic_id }
 }
 
 /// Version 1 has no error of its own: every partition that was asked for carries it.
@@ -115,7 +116,14 @@ fn read(group: &OffsetFetchRequestGroup, require_stable: bool, version: i16) -> 
         topics.collect()
     });
     let group_id = shared(&group.group_id);
-    OffsetFetch { group_id, topics, require_stable, by_topic_id: version >= 10 }
+    OffsetFetch {
+        group_id,
+        topics,
+        member_id: shared_option(group.member_id.as_ref()),
+        member_epoch: group.member_epoch,
+        require_stable,
+        by_topic_id: version >= 10,
+    }
 }
 
 fn shape(

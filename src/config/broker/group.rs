@@ -1,9 +1,10 @@
 //! Groups and their committed offsets.
 
 use crate::config::table::config_keys;
+use crate::config::value::MigrationPolicy;
 
 config_keys! {
-    /// The classic group protocol and `__consumer_offsets`.
+    /// The classic and the consumer group protocol (KIP-848), and `__consumer_offsets`.
     GroupKeys;
 
     /// How long the first member of an empty group waits for others, in milliseconds.
@@ -40,4 +41,49 @@ config_keys! {
     /// Compression of the offsets topic's batches: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
     offsets_topic_compression_codec: i32 = "0", Any;
         key "offsets.topic.compression.codec", dynamic ReadOnly;
+    /// Least time between two assignments of a consumer group, in milliseconds.
+    consumer_assignment_interval_ms: i32 = "1000", AtLeast(0);
+        key "group.consumer.assignment.interval.ms", dynamic ClusterWide;
+    /// Protocols that are on, besides the features of the cluster.
+    rebalance_protocols: Vec<String> =
+        "classic,consumer,streams", SomeOf(&["consumer", "classic", "share", "streams"]);
+        key "group.coordinator.rebalance.protocols", dynamic ReadOnly;
+    /// Assignors that members may ask for, by name; the first is taken where none is asked for.
+    consumer_assignors: Vec<String> = "uniform,range", Any;
+        key "group.consumer.assignors", dynamic ReadOnly;
+    /// How often members of a consumer group are told to send a heartbeat, in milliseconds.
+    consumer_heartbeat_interval_ms: i32 = "5000", AtLeast(1);
+        key "group.consumer.heartbeat.interval.ms", dynamic ReadOnly;
+    /// Longest assignment interval that a group may set, in milliseconds.
+    consumer_max_assignment_interval_ms: i32 = "15000", AtLeast(0);
+        key "group.consumer.max.assignment.interval.ms", dynamic ReadOnly;
+    /// Longest heartbeat interval that a group may set, in milliseconds.
+    consumer_max_heartbeat_interval_ms: i32 = "15000", AtLeast(1);
+        key "group.consumer.max.heartbeat.interval.ms", dynamic ReadOnly;
+    /// Longest session timeout that a group may set, in milliseconds.
+    consumer_max_session_timeout_ms: i32 = "60000", AtLeast(1);
+        key "group.consumer.max.session.timeout.ms", dynamic ReadOnly;
+    /// Most members of a consumer group.
+    consumer_max_size: i32 = "2147483647", AtLeast(1);
+        key "group.consumer.max.size", dynamic ReadOnly;
+    /// Which groups change their protocol with their members: a classic one to consumer
+    /// (`upgrade`), a consumer one to classic (`downgrade`), either or neither.
+    consumer_migration_policy: MigrationPolicy =
+        "bidirectional", OneOfAnyCase(MigrationPolicy::WORDS);
+        key "group.consumer.migration.policy", dynamic ReadOnly;
+    /// Shortest assignment interval that a group may set, in milliseconds.
+    consumer_min_assignment_interval_ms: i32 = "0", AtLeast(0);
+        key "group.consumer.min.assignment.interval.ms", dynamic ReadOnly;
+    /// Shortest heartbeat interval that a group may set, in milliseconds.
+    consumer_min_heartbeat_interval_ms: i32 = "5000", AtLeast(1);
+        key "group.consumer.min.heartbeat.interval.ms", dynamic ReadOnly;
+    /// Shortest session timeout that a group may set, in milliseconds.
+    consumer_min_session_timeout_ms: i32 = "45000", AtLeast(1);
+        key "group.consumer.min.session.timeout.ms", dynamic ReadOnly;
+    /// How often subscribed patterns are matched with the topics again, in milliseconds.
+    consumer_regex_refresh_interval_ms: i32 = "600000", AtLeast(10_000);
+        key "group.consumer.regex.refresh.interval.ms", dynamic ReadOnly, internal;
+    /// How long a member of a consumer group may be silent, in milliseconds.
+    consumer_session_timeout_ms: i32 = "45000", AtLeast(1);
+        key "group.consumer.session.timeout.ms", dynamic ReadOnly;
 }

@@ -133,6 +133,11 @@ impl BrokerConfig {
         }
     }
 
+    /// What is set for a broker key.
+    pub(in crate::config) fn text_of(&self, name: &str) -> Option<&str> {
+        self.layers.text(name)
+    }
+
     /// Whether someone, not Ottla, has set `name`.
     pub fn is_written(&self, name: &str) -> bool {
         self.layers.is_written(name)

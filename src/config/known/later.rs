@@ -17,21 +17,7 @@ other_keys! {
     "controller.quota.window.size.seconds": Int = "1", AtLeast(1), ReadOnly;
     "errors.deadletterqueue.auto.create.topics.enable": Boolean = "false", Any, ClusterWide;
     "errors.deadletterqueue.topic.name.prefix": String = "dlq.", Any, ClusterWide;
-    "group.consumer.assignment.interval.ms": Int = "1000", AtLeast(0), ClusterWide;
     "group.consumer.assignor.offload.enable": Boolean = "true", Any, ClusterWide, internal;
-    "group.consumer.assignors": List = "uniform,range", Any, ReadOnly;
-    "group.consumer.heartbeat.interval.ms": Int = "5000", AtLeast(1), ReadOnly;
-    "group.consumer.max.assignment.interval.ms": Int = "15000", AtLeast(0), ReadOnly;
-    "group.consumer.max.heartbeat.interval.ms": Int = "15000", AtLeast(1), ReadOnly;
-    "group.consumer.max.session.timeout.ms": Int = "60000", AtLeast(1), ReadOnly;
-    "group.consumer.max.size": Int = "2147483647", AtLeast(1), ReadOnly;
-    "group.consumer.migration.policy": String =
-        "bidirectional", OneOfAnyCase(&["DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"]), ReadOnly;
-    "group.consumer.min.assignment.interval.ms": Int = "0", AtLeast(0), ReadOnly;
-    "group.consumer.min.heartbeat.interval.ms": Int = "5000", AtLeast(1), ReadOnly;
-    "group.consumer.min.session.timeout.ms": Int = "45000", AtLeast(1), ReadOnly;
-    "group.consumer.regex.refresh.interval.ms": Int = "600000", AtLeast(10000), ReadOnly, internal;
-    "group.consumer.session.timeout.ms": Int = "45000", AtLeast(1), ReadOnly;
     "group.share.assignment.interval.ms": Int = "1000", AtLeast(0), ClusterWide;
     "group.share.assignor.offload.enable": Boolean = "true", Any, ClusterWide, internal;
     "group.share.assignors": List = "simple", Any, ReadOnly;
@@ -180,8 +166,6 @@ other_keys! {
     "cordoned.log.dirs": List = "", Any, PerBroker;
     "create.topic.policy.class.name": Class =
         null, Any, ReadOnly, refused "Ottla loads no Java classes, and topics would be created against the policy";
-    "group.coordinator.rebalance.protocols": List =
-        "classic,consumer,streams", SomeOf(&["consumer", "classic", "share", "streams"]), ReadOnly;
     "initial.broker.registration.timeout.ms": Int = "60000", Any, ReadOnly;
     "leader.imbalance.check.interval.seconds": Long = "300", AtLeast(1), ReadOnly;
     "log.dir.failure.timeout.ms": Long = "30000", AtLeast(1), ReadOnly;

@@ -61,8 +61,21 @@ fn topic_keys_are_those_of_kafka_with_type_default_and_first_synonym() {
 }
 
 #[test]
+fn group_keys_are_those_of_kafka_with_type_default_and_synonym() {
+    let own: Vec<_> =
+        group::KEYS.iter().map(|key| (row_of(key), key.broker.unwrap_or(""))).collect();
+    let kafka: Vec<_> = table(include_str!("../fixtures/group-keys.tsv"))
+        .map(|f| ((f[0].to_owned(), f[1].to_owned(), f[2].to_owned(), f[3] == "internal"), f[4]))
+        .collect();
+    assert_eq!(own, kafka);
+    for broker in group::KEYS.iter().filter_map(|key| key.broker) {
+        assert!(broker_key(broker).is_some(), "{broker}");
+    }
+}
+
+#[test]
 fn every_key_has_a_doc_and_a_default_that_it_allows() {
-    for key in broker_keys().chain(TopicConfig::KEYS) {
+    for key in broker_keys().chain(TopicConfig::KEYS).chain(group::KEYS) {
         assert!(!key.doc.trim().is_empty(), "{}", key.name);
         if let Some(text) = key.default_text()
             && !matches!(key.honour, Honour::Refused(_))
@@ -104,6 +117,7 @@ fn line_of(row: &ConfigRow) -> String {
         ConfigSource::DynamicDefaultBroker => "DYNAMIC_DEFAULT_BROKER_CONFIG",
         ConfigSource::StaticBroker => "STATIC_BROKER_CONFIG",
         ConfigSource::Default => "DEFAULT_CONFIG",
+        ConfigSource::DynamicGroup => "DYNAMIC_GROUP_CONFIG",
     };
     let value = |value: &Option<String>| value.clone().unwrap_or("null".to_owned());
     let synonyms: Vec<_> = row
@@ -142,6 +156,34 @@ fn a_topic_is_described_as_by_kafka() {
         .map(|fields| fields.join("\t"))
         .collect();
     assert_eq!(own, kafka);
+}
+
+#[test]
+fn a_group_is_described_as_by_kafka() {
+    let values = |pairs: &[(&str, &str)]| -> Values {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let cluster = values(&[
+        ("group.consumer.assignment.interval.ms", "2000"),
+        ("group.share.assignor.offload.enable", "FALSE"),
+    ]);
+    let own = values(&[
+        ("consumer.session.timeout.ms", " 50000 "),
+        ("consumer.assignor.offload.enable", " TRUE "),
+        ("streams.rack.aware.assignment.tags", " a , b "),
+        ("share.auto.offset.reset", "earliest"),
+        ("streams.assignor.name", "sticky"),
+        ("share.renew.acknowledge.enable", "FALSE"),
+        ("streams.acceptable.recovery.lag", "5"),
+    ]);
+    let (config, refused) = recorded_node().with_dynamic(&cluster, &Values::new());
+    assert_eq!(refused, []);
+    let mut lines: Vec<_> = config.describe_group(&own, &[]).iter().map(line_of).collect();
+    lines.sort();
+    let kafka: Vec<_> = table(include_str!("../fixtures/describe-group.tsv"))
+        .map(|fields| fields.join("\t"))
+        .collect();
+    assert_eq!(lines, kafka);
 }
 
 #[test]

@@ -154,3 +154,98 @@ fn dynamic_values_stand_over_static_ones_own_over_those_for_all() {
         assert_eq!(refused.len(), usize::from(own == Some("bad")));
     }
 }
+
+#[test]
+fn values_of_a_group_are_judged_as_by_kafka() {
+    let offset = "Invalid value x for configuration share.auto.offset.reset: Invalid value `x` for \
+                  configuration share.auto.offset.reset. The value must be either 'earliest', \
+                  'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.";
+    #[rustfmt::skip]
+    let table: &[(Pairs<'_>, &str)] = &[
+        (&[],                                                 OK),
+        (&[("foo", "1")],                                     "Unknown group config name: foo"),
+        (&[("consumer.session.timeout.ms", "abc")],           "Invalid value abc for configuration consumer.session.timeout.ms: Not a number of type INT"),
+        (&[("consumer.session.timeout.ms", "0")],             "Invalid value 0 for configuration consumer.session.timeout.ms: Value must be at least 1"),
+        (&[("consumer.session.timeout.ms", "44999")],         "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive."),
+        (&[("consumer.session.timeout.ms", "60001")],         "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive."),
+        (&[("consumer.session.timeout.ms", " 60000 ")],       OK),
+        (&[("consumer.heartbeat.interval.ms", "4999")],       "consumer.heartbeat.interval.ms must be in the range 5000 to 15000 inclusive."),
+        (&[("consumer.assignment.interval.ms", "-1")],        "Invalid value -1 for configuration consumer.assignment.interval.ms: Value must be at least 0"),
+        (&[("consumer.assignment.interval.ms", "15001")],     "consumer.assignment.interval.ms must be in the range 0 to 15000 inclusive."),
+        (&[("consumer.session.timeout.ms", "1"), ("consumer.heartbeat.interval.ms", "1")], "consumer.heartbeat.interval.ms must be in the range 5000 to 15000 inclusive."),
+        (&[("share.session.timeout.ms", "x"), ("consumer.session.timeout.ms", "1")], "Invalid value x for configuration share.session.timeout.ms: Not a number of type INT"),
+        (&[("consumer.assignor.offload.enable", "yes")],      "Invalid value yes for configuration consumer.assignor.offload.enable: Expected value to be either true or false"),
+        (&[("share.record.lock.duration.ms", "14999")],       "share.record.lock.duration.ms must be in the range 15000 to 60000 inclusive."),
+        (&[("share.delivery.count.limit", "11")],             "share.delivery.count.limit must be in the range 2 to 10 inclusive."),
+        (&[("share.partition.max.record.locks", "4001")],     "share.partition.max.record.locks must be in the range 100 to 4000 inclusive."),
+        (&[("share.auto.offset.reset", "x")],                 offset),
+        (&[("share.auto.offset.reset", "by_duration:PT1H")],  OK),
+        (&[("share.isolation.level", "x")],                   "Invalid value x for configuration share.isolation.level: String must be one of: read_committed, read_uncommitted"),
+        (&[("streams.num.standby.replicas", "3")],            "streams.num.standby.replicas must be less than or equal to 2"),
+        (&[("streams.task.offset.interval.ms", "14999")],     "streams.task.offset.interval.ms must be greater than or equal to 15000"),
+        (&[("streams.num.warmup.replicas", "21")],            "streams.num.warmup.replicas must be less than or equal to 20"),
+        (&[("streams.rack.aware.assignment.tags", "a, a")],   "streams.rack.aware.assignment.tags must not contain duplicate tag keys."),
+        (&[("streams.rack.aware.assignment.tags", "a,,b")],   "Configuration 'streams.rack.aware.assignment.tags' values must not be empty."),
+        (&[("streams.rack.aware.assignment.tags", "")],       OK),
+        (&[("streams.assignor.name", "x")],                   "streams.assignor.name 'x' is not a registered task assignor. Registered assignors are: [sticky]."),
+        (&[("streams.assignor.name", "sticky")],              OK),
+        (&[("errors.deadletterqueue.topic.name", "__x")],     "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'"),
+        (&[("errors.deadletterqueue.topic.name", "dlq")],     OK),
+    ];
+    for (pairs, answer) in table {
+        let values = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let got = BrokerConfig::default().check_group(&values.collect());
+        assert_eq!(text(got), *answer, "{pairs:?}");
+    }
+}
+
+#[test]
+fn the_session_of_a_group_outlasts_its_heartbeats() {
+    // Only where the broker's bounds overlap can a value within them be too long.
+    let mut statics = Statics::default();
+    let close = ["session.timeout.ms", "heartbeat.interval.ms"];
+    for (name, value) in [("min.session.timeout.ms", "6000"), ("session.timeout.ms", "7000")] {
+        for family in ["consumer", "share", "streams"] {
+            statics.set(format!("group.{family}.{name}"), value, Origin::House);
+        }
+    }
+    statics.fill_from_house();
+    let config = BrokerConfig::from_statics(statics).unwrap();
+    for family in ["consumer", "share", "streams"] {
+        let [session, heartbeat] = close.map(|name| format!("{family}.{name}"));
+        let refused = format!("{session} must be greater than {heartbeat}");
+        #[rustfmt::skip]
+        let table: [(&[(&str, &str)], &str); 5] = [
+            (&[(&session, "6000")],                        OK),
+            (&[(&heartbeat, "6999")],                      OK),
+            (&[(&heartbeat, "7000")],                      &refused),
+            (&[(&session, "8000"), (&heartbeat, "7000")],  OK),
+            (&[(&session, "8000"), (&heartbeat, "8000")],  &refused),
+        ];
+        for (pairs, answer) in table {
+            let values = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+            assert_eq!(text(config.check_group(&values.collect())), answer, "{pairs:?}");
+        }
+    }
+}
+
+#[test]
+fn the_broker_s_values_for_groups_must_fit_each_other() {
+    #[rustfmt::skip]
+    let table = [
+        ("group.consumer.session.timeout.ms",         "40000", "group.consumer.session.timeout.ms must be greater than or equal to group.consumer.min.session.timeout.ms"),
+        ("group.consumer.session.timeout.ms",         "60001", "group.consumer.session.timeout.ms must be less than or equal to group.consumer.max.session.timeout.ms"),
+        ("group.consumer.max.heartbeat.interval.ms",  "4000",  "group.consumer.max.heartbeat.interval.ms must be greater than or equal to group.consumer.min.heartbeat.interval.ms"),
+        ("group.consumer.assignment.interval.ms",     "15001", "group.consumer.assignment.interval.ms must be less than or equal to group.consumer.max.assignment.interval.ms"),
+        ("group.share.max.share.sessions",            "100",   "group.share.max.share.sessions must be greater than or equal to group.share.max.size"),
+        ("group.streams.num.standby.replicas",        "3",     "group.streams.num.standby.replicas must be less than or equal to group.streams.max.standby.replicas"),
+        ("group.consumer.migration.policy",           "Disabled", OK),
+        ("group.consumer.session.timeout.ms",         "60000", OK),
+    ];
+    for (name, value, answer) in table {
+        let mut statics = Statics::default();
+        statics.set(name, value, Origin::House);
+        statics.fill_from_house();
+        assert_eq!(text(BrokerConfig::from_statics(statics).map(drop)), answer, "{name}={value}");
+    }
+}

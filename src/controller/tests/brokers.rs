@@ -276,7 +276,9 @@ fn a_fresh_cluster_begins_as_kafkas_does() {
     lab.replay(&records);
     let image = lab.image();
     let features: Vec<_> = image.features().map(|(name, level)| (&**name, level)).collect();
-    assert_eq!(features, [("eligible.leader.replicas.version", 1), ("metadata.version", 33)]);
+    let expected =
+        [("eligible.leader.replicas.version", 1), ("group.version", 1), ("metadata.version", 33)];
+    assert_eq!(features, expected);
     let broker = image.broker(BrokerId(1)).unwrap();
     assert_eq!((broker.epoch, broker.is_fenced), (records.len() as i64 - 1, false));
     let all = image.configs(&ConfigResource::all_brokers()).unwrap();

@@ -2,6 +2,7 @@
 
 mod brokers;
 mod configs;
+mod features;
 mod handle;
 mod rules;
 mod topics;
@@ -149,6 +150,7 @@ impl Lab {
 
 pub(super) fn world() -> World {
     World {
+        node_id: BrokerId(1),
         num_partitions: 4,
         default_replication_factor: 1,
         is_deletion_enabled: true,
@@ -190,6 +192,7 @@ pub(super) fn told<T>(outcome: &Result<T, Refusal>) -> (i16, String) {
         Refusal::Config(_) => 40,
         Refusal::Request(_) => 42,
         Refusal::TooLarge(_) => 44,
+        Refusal::Feature(_) => 95,
         Refusal::Broker(BrokerFault::Duplicate) => 101,
         Refusal::Broker(BrokerFault::Feature { .. }) => 35,
         Refusal::Broker(BrokerFault::StaleEpoch { .. } | BrokerFault::NotRegistered(_)) => 77,

@@ -3,6 +3,8 @@
 use super::*;
 use crate::config::BrokerConfig;
 
+const TAGS: &str = "streams.rack.aware.assignment.tags";
+
 fn lab() -> Lab {
     let mut lab = Lab::new(0);
     lab.world = World::new(&BrokerConfig::default(), true);
@@ -74,6 +76,26 @@ fn values_are_judged_and_described_by_the_config_room() {
     assert_eq!(row("cleanup.policy"), ("delete,compact", ConfigSource::DynamicBroker));
     assert_eq!(row("min.insync.replicas"), ("1", ConfigSource::DynamicDefaultBroker));
     assert_eq!(row("retention.bytes"), ("-1", ConfigSource::Default));
+}
+
+#[test]
+fn values_of_a_group_are_judged_by_the_config_room() {
+    let mut lab = lab();
+    #[rustfmt::skip] // columns
+    let table = [
+        ("consumer.session.timeout.ms", 0, "50000", 0, ""),
+        ("consumer.session.timeout.ms", 0, "44999", 40, "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive."),
+        ("foo",                         0, "1",     40, "Unknown group config name: foo"),
+        (TAGS,                          2, "a",     40, "Can't APPEND to key streams.rack.aware.assignment.tags because its type is not LIST."),
+        (TAGS,                          0, "a,b",   0, ""),
+    ];
+    for (key, operation, value, code, text) in table {
+        let got = lab.set(32, "g", key, operation, value);
+        assert_eq!(got, (code, text.to_owned()), "{key} {operation} {value}");
+    }
+    let own = lab.image().configs(&ConfigResource::group("g")).unwrap();
+    let own: Vec<_> = own.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    assert_eq!(own, ["consumer.session.timeout.ms=50000", &format!("{TAGS}=a,b")]);
 }
 
 #[test]

@@ -24,7 +24,14 @@ impl Turn<'_> {
         if ask.group_id.len() > NAME_BYTES_MAX {
             return Err(ClientFault::NameTooLong.into());
         }
-        self.check_commit(groups, ask)?;
+        let consumer = self.state.consumer(&ask.group_id).cloned();
+        let behind = match &consumer {
+            Some(group) => group.committer(ask)?,
+            None => {
+                self.check_commit(groups, ask)?;
+                None
+            }
+        };
         let now_ms = self.cx.now_ms;
         let expire_timestamp_ms = ask.retention_ms.map(|ms| now_ms.saturating_add(ms));
         let mut records = Vec::new();
@@ -37,7 +44,13 @@ impl Turn<'_> {
                     partitions.push((sent.partition, Err(ClientFault::MetadataTooLarge.into())));
                     continue;
                 }
-                partitions.push((sent.partition, Ok(())));
+                let allowed = behind.map_or(Ok(()), |member| {
+                    member.check_commit(ask.generation_id, topic.id, sent.partition)
+                });
+                partitions.push((sent.partition, allowed.clone()));
+                if allowed.is_err() {
+                    continue;
+                }
                 let (key, value) = to_keep(&ask.group_id, topic, sent, now_ms);
                 let value = CommittedOffset { expire_timestamp_ms, ..value };
                 records.push(GroupRecord::Offset { key, value: Some(value) });
@@ -52,7 +65,7 @@ impl Turn<'_> {
     fn check_commit(&mut self, groups: &LiveGroups, ask: &OffsetCommit) -> Result<(), GroupError> {
         let is_unmanaged = ask.generation_id < 0;
         let Some(group) = groups.get(&ask.group_id) else {
-            return match self.state.group(&ask.group_id) {
+            return match self.state.classic(&ask.group_id) {
                 // Without members, or not there yet: the commit makes it.
                 _ if is_unmanaged => Ok(()),
                 Some(_) => Err(ClientFault::UnknownMember.into()),
@@ -84,7 +97,7 @@ impl Turn<'_> {
 
     /// - `expires`: the record's version with an expiry has two bytes for the length.
     fn is_too_long(&self, metadata: &str, expires: bool) -> bool {
-        let most = usize::try_from(self.cx.world.offset_metadata_max_bytes).unwrap_or(0);
+        let most = usize::try_from(self.config.offset_metadata_max_bytes).unwrap_or(0);
         // No character takes more UTF-16 units than bytes.
         let is_over = metadata.len() > most && metadata.encode_utf16().count() > most;
         is_over || expires && metadata.len() > NAME_BYTES_MAX
@@ -93,7 +106,7 @@ impl Turn<'_> {
     pub fn decide_delete_offsets(&mut self, groups: &LiveGroups, ask: OffsetDelete) {
         let live = groups.get(&ask.group_id).map(|group| &**group);
         let outcomes = match check_delete_offsets(live) {
-            _ if self.state.group(&ask.group_id).is_none() => Err(not_found(&ask.group_id)),
+            _ if !self.state.has_group(&ask.group_id) => Err(not_found(&ask.group_id)),
             Err(fault) => Err(fault.into()),
             Ok(()) => self.delete_offsets(live, ask),
         };
@@ -103,8 +116,10 @@ impl Turn<'_> {
     fn delete_offsets(&mut self, group: Option<&Live>, ask: OffsetDelete) -> Outcomes {
         let mut records = Vec::new();
         let mut outcomes = Vec::with_capacity(ask.topics.len());
+        let consumer = self.state.consumer(&ask.group_id);
         for (name, partitions) in ask.topics {
-            let is_subscribed = group.is_some_and(|group| group.is_subscribed(&name));
+            let is_subscribed = group.is_some_and(|group| group.is_subscribed(&name))
+                || consumer.is_some_and(|group| group.is_subscribed(&name));
             let mut results = Vec::with_capacity(partitions.len());
             for partition in partitions {
                 if is_subscribed {

@@ -2,14 +2,16 @@
 //! asks its machine. Follows the metadata: partitions that come and go, deleted topics.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 
+use super::consumer::{self, ConsumerHeartbeat, DescribedConsumerGroup, HeartbeatAnswer};
 use super::describe::ListFilter;
 use super::error::{ClientFault, GroupError, NotNow};
 use super::hash::partition_for;
-use super::machine::{GroupAnswer, GroupConfig, GroupEffect, GroupRequest, Progress};
+use super::machine::{GroupAnswer, GroupConfig, GroupEffect, GroupRequest, GroupWorld, Progress};
 use super::state::Groups;
 use super::types::{
     Description, GroupId, Heartbeat, JoinGroup, JoinRefused, Joined, LeaveGroup, LeftMember,
@@ -38,7 +40,7 @@ pub(super) struct Shared {
     env: Env,
     broker_id: BrokerId,
     config: Arc<ArcSwap<GroupConfig>>,
-    pub image: ArcSwap<Image>,
+    world: Arc<ArcSwap<GroupWorld>>,
     journals: Journals,
     on_effect: OnGroupEffect,
     /// One for each partition that this broker has a replica of; it decides while the broker
@@ -59,21 +61,21 @@ impl GroupCoordinator {
         journals: Journals,
         on_effect: OnGroupEffect,
     ) -> Self {
-        let (image, shards) = (ArcSwap::default(), ArcSwap::default());
-        let changing = Mutex::default();
+        let world = Arc::new(ArcSwap::from_pointee(GroupWorld::new(config.clone())));
+        let (shards, changing) = (ArcSwap::default(), Mutex::default());
         let shared =
-            Shared { env, broker_id, config, image, journals, on_effect, shards, changing };
+            Shared { env, broker_id, config, world, journals, on_effect, shards, changing };
         Self { shared: Arc::new(shared) }
     }
 
     pub(super) fn image(&self) -> Arc<Image> {
-        self.shared.image.load_full()
+        self.shared.world.load().image.load_full()
     }
 
     /// The partition of `__consumer_offsets` that keeps `group_id`, whether or not the topic is
     /// there yet.
     pub fn coordinator_partition(&self, group_id: &str) -> i32 {
-        let image = self.shared.image.load();
+        let image = self.image();
         let partitions = image.topic(GROUP_TOPIC).map(|topic| topic.partition_count());
         let planned = self.shared.config.load().offsets_topic_num_partitions;
         partition_for(group_id, partitions.unwrap_or(planned))
@@ -144,6 +146,41 @@ impl GroupCoordinator {
             Err(GroupError::NotNow(NotNow::Loading)) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// ConsumerGroupHeartbeat (KIP-848).
+    ///
+    /// # Errors
+    /// Kafka's codes and sentences; a member that is fenced or unknown joins anew with epoch 0.
+    pub async fn consumer_heartbeat(
+        &self,
+        ask: ConsumerHeartbeat,
+    ) -> Result<HeartbeatAnswer, GroupError> {
+        consumer::check(&ask, &self.shared.config.load())?;
+        match self.ask(&ask.group_id.clone(), GroupRequest::ConsumerHeartbeat(ask)).await? {
+            GroupAnswer::ConsumerHeartbeat(outcome) => outcome,
+            other => mismatched(&other),
+        }
+    }
+
+    /// ConsumerGroupDescribe: in the order asked for.
+    pub async fn describe_consumer_groups(
+        &self,
+        ids: Vec<GroupId>,
+    ) -> Vec<(GroupId, Result<DescribedConsumerGroup, GroupError>)> {
+        let mut described = Vec::with_capacity(ids.len());
+        for id in ids {
+            let outcome = match check_group_id(&id) {
+                Err(fault) => Err(fault.into()),
+                Ok(()) => match self.ask(&id, GroupRequest::DescribeConsumer(id.clone())).await {
+                    Ok(GroupAnswer::DescribeConsumer(outcome)) => outcome,
+                    Ok(other) => mismatched(&other),
+                    Err(error) => Err(error),
+                },
+            };
+            described.push((id, outcome));
+        }
+        described
     }
 
     /// LeaveGroup: an outcome for each member, in the order asked for.
@@ -236,7 +273,11 @@ impl GroupCoordinator {
 
 impl Subscriber for GroupCoordinator {
     fn publish(&self, delta: &Delta) {
-        self.shared.image.store(delta.after.clone());
+        let world = self.shared.world.load();
+        world.image.store(delta.after.clone());
+        if delta.created().next().is_some() {
+            world.topics_made_at.store(delta.after.end_offset, Ordering::Relaxed);
+        }
         self.shared.follow(delta);
         let is_other = |name: &TopicName| **name != *GROUP_TOPIC;
         let deleted: Vec<TopicName> =
@@ -254,7 +295,7 @@ impl Shared {
     }
 
     /// Starts a machine for each partition that came to this broker, stops those that left.
-    fn follow(&self, delta: &Delta) {
+    fn follow(self: &Arc<Self>, delta: &Delta) {
         let _changing = self.lock();
         let mut shards = Shards::clone(&self.shards.load());
         let mut is_changed = false;
@@ -283,13 +324,34 @@ impl Shared {
         }
     }
 
-    fn start(&self, journal: Arc<dyn Journal>) -> Runtime<Groups> {
-        let (env, world, tell) = (self.env.clone(), self.config.clone(), self.on_effect.clone());
-        let on_effect = Box::new(move |effect, _epoch| tell(effect));
+    fn start(self: &Arc<Self>, journal: Arc<dyn Journal>) -> Runtime<Groups> {
+        let (env, world, tell) = (self.env.clone(), self.world.clone(), self.on_effect.clone());
+        let shared = Arc::downgrade(self);
+        let on_effect = Box::new(move |effect, _epoch| match effect {
+            GroupEffect::ResolveRegexes { group_id, regexes } => {
+                resolve_regexes(&shared, group_id, regexes);
+            }
+            effect => tell(effect),
+        });
         let runtime = Runtime::new(Groups::default(), journal, env, world, on_effect);
         self.env.tasks.spawn_data(runtime.run());
         runtime
     }
+}
+
+/// Looks the topics of a group's regular expressions up, and tells the group.
+fn resolve_regexes(shared: &Weak<Shared>, group_id: GroupId, regexes: Vec<Arc<str>>) {
+    let Some(shared) = shared.upgrade() else { return };
+    let env = shared.env.clone();
+    env.tasks.clone().spawn_data(async move {
+        let coordinator = GroupCoordinator { shared };
+        let (image, now_ms) = (coordinator.image(), env.clock.wall_ms());
+        let resolve = move || consumer::resolve(&regexes, &image, now_ms);
+        let Ok(resolved) = env.tasks.spawn_blocking(resolve).await else { return };
+        let resolved = GroupRequest::RegexesResolved(group_id.clone(), resolved);
+        // Nobody waits: a coordinator that is gone takes the question with it.
+        drop(coordinator.ask(&group_id, resolved));
+    });
 }
 
 /// Writes tombstones for the offsets of topics that are gone. What a partition misses (it is not

@@ -1,10 +1,13 @@
 //! DescribeGroups and ListGroups.
 
+use super::error::ClientFault;
 use super::live::{Live, Member};
 use super::machine::{GroupAnswer, LiveGroups, Turn, not_found};
-use super::state::GroupMetadata;
+use super::state::{GroupMetadata, Kept};
+use super::subscription;
 use super::types::{
-    DescribedMember, Description, GROUP_TYPE, GroupId, GroupState, ListGroups, ListedGroup,
+    CLASSIC_TYPE, CONSUMER_TYPE, DescribedMember, Description, GroupId, GroupState, ListGroups,
+    ListedGroup,
 };
 
 /// [`ListGroups`] made ready to compare.
@@ -12,31 +15,35 @@ use super::types::{
 pub struct ListFilter {
     /// In lower case; empty: all.
     states: Vec<String>,
-    /// Other types are asked for, but not this coordinator's.
-    takes_none: bool,
+    /// In lower case; empty: all.
+    types: Vec<String>,
 }
 
 impl From<&ListGroups> for ListFilter {
     fn from(ask: &ListGroups) -> Self {
         let states = ask.states.iter().map(|state| state.trim().to_lowercase()).collect();
-        let is_ours = |name: &String| name.to_lowercase() == GROUP_TYPE;
-        let takes_none = !ask.types.is_empty() && !ask.types.iter().any(is_ours);
-        Self { states, takes_none }
+        let types = ask.types.iter().map(|name| name.to_lowercase()).collect();
+        Self { states, types }
     }
 }
 
 impl ListFilter {
-    fn takes(&self, state: GroupState) -> bool {
-        let name = state.name().to_lowercase();
-        !self.takes_none && (self.states.is_empty() || self.states.contains(&name))
+    fn takes(&self, group: &ListedGroup) -> bool {
+        let has = |names: &[String], name: &str| {
+            names.is_empty() || names.iter().any(|of| of.eq_ignore_ascii_case(name))
+        };
+        has(&self.types, group.group_type) && has(&self.states, group.state)
     }
 }
 
 impl Turn<'_> {
     pub fn decide_describe(&mut self, groups: &LiveGroups, id: &GroupId) {
-        let outcome = match (groups.get(id), self.state.group(id)) {
+        let outcome = match (groups.get(id), self.state.classic(id)) {
             (Some(group), _) => Ok(describe_live(group)),
             (None, Some(metadata)) => Ok(describe_empty(metadata)),
+            (None, None) if self.state.has_group(id) => {
+                Err(ClientFault::NotClassic(id.to_string()).into())
+            }
             (None, None) => Err(not_found(id)),
         };
         self.answer(GroupAnswer::Describe(outcome));
@@ -44,15 +51,20 @@ impl Turn<'_> {
 
     /// In order of their ids.
     pub fn decide_list(&mut self, groups: &LiveGroups, filter: &ListFilter) {
-        let all = self.state.groups_from(GroupId::default()).map(|(id, metadata)| {
-            let (protocol_type, state) = match groups.get(id) {
-                Some(group) => (&group.protocol_type, group.state),
-                None => (&metadata.protocol_type, GroupState::Empty),
+        let all = self.state.groups_from(GroupId::default()).map(|(id, kept)| {
+            let (protocol_type, state, group_type) = match (groups.get(id), kept) {
+                (_, Kept::Consumer(group)) => {
+                    (Some(subscription::CONSUMER.into()), group.state(), CONSUMER_TYPE)
+                }
+                (Some(group), _) => (group.protocol_type.clone(), group.state.name(), CLASSIC_TYPE),
+                (None, Kept::Classic(metadata)) => {
+                    (metadata.protocol_type.clone(), GroupState::Empty.name(), CLASSIC_TYPE)
+                }
             };
-            let protocol_type = protocol_type.clone().unwrap_or_default();
-            ListedGroup { group_id: id.clone(), protocol_type, state }
+            let (group_id, protocol_type) = (id.clone(), protocol_type.unwrap_or_default());
+            ListedGroup { group_id, protocol_type, state, group_type }
         });
-        let listed = all.filter(|group| filter.takes(group.state)).collect();
+        let listed = all.filter(|group| filter.takes(group)).collect();
         self.answer(GroupAnswer::List(listed));
     }
 }

@@ -1,5 +1,6 @@
 //! Why the group coordinator said no, by who has to act.
 
+use super::consumer::ConsumerFault;
 use crate::common::TopicId;
 
 /// The answer to a request that was refused.
@@ -11,6 +12,9 @@ pub enum GroupError {
     /// Nobody did wrong; the same request can succeed later, or elsewhere.
     #[error(transparent)]
     NotNow(#[from] NotNow),
+    /// A consumer group refused its member.
+    #[error(transparent)]
+    Consumer(#[from] ConsumerFault),
     /// We cannot store what was asked for; nobody can help that but the operator.
     #[error("{bytes} bytes of records do not fit a batch of __consumer_offsets ({bytes_max})")]
     TooLarge { bytes: usize, bytes_max: usize },
@@ -40,6 +44,9 @@ pub enum ClientFault {
     /// The text is Kafka's: DescribeGroups and DeleteGroups show it.
     #[error("Group {0} not found.")]
     GroupNotFound(String),
+    /// The text is Kafka's.
+    #[error("Group {0} is not a classic group.")]
+    NotClassic(String),
     #[error("The group is not empty.")]
     GroupNotEmpty,
     /// A group id, client id or protocol that no record can hold.

@@ -19,7 +19,18 @@ impl Turn<'_> {
         if !names_fit(&ask) {
             return self.refuse_join(ask.member_id, ClientFault::NameTooLong);
         }
-        let is_new_group = self.state.group(&id).is_none();
+        let is_new_group = self.state.classic(&id).is_none();
+        if let Some(group) = self.state.consumer(&id).cloned() {
+            if !group.members.is_empty() {
+                return self.decide_join_consumer(groups, &group, ask);
+            }
+            if ask.member_id.is_empty()
+                && let Err(error) = self.remove_consumer(&id, &group)
+            {
+                return self.refuse_join(ask.member_id, error);
+            }
+        }
+        let written = self.decision.records.len();
         if is_new_group {
             if !ask.member_id.is_empty() {
                 return self.refuse_join(ask.member_id, ClientFault::UnknownMember);
@@ -38,7 +49,7 @@ impl Turn<'_> {
         } else {
             self.join_known(group, ask);
         }
-        if is_new_group && self.decision.records.is_empty() {
+        if is_new_group && self.decision.records.len() == written {
             // As in Kafka, a group is in the log from its first join on, whatever came of it.
             let group = Live::new(id.clone(), self.cx.now_ms);
             self.push(GroupRecord::group(id.clone(), group.metadata()));

@@ -7,6 +7,9 @@ use super::types::{GroupState, LeaveGroup, LeavingMember, LeftMember};
 
 impl Turn<'_> {
     pub fn decide_leave(&mut self, groups: &mut LiveGroups, ask: LeaveGroup) {
+        if let Some(group) = self.state.consumer(&ask.group_id).cloned() {
+            return self.leave_as_classic(groups, &group, ask);
+        }
         let Some(group) = groups.get_mut(&ask.group_id) else {
             let left = ask.members.into_iter().map(|member| LeftMember {
                 member,

@@ -303,6 +303,11 @@ impl Live {
         self.pending_sync.clear();
     }
 
+    /// Its members have come or changed by other ways than a rebalance.
+    pub fn find_subscribed_again(&mut self) {
+        self.subscribed = self.find_subscribed();
+    }
+
     /// Topics of all members by their metadata; `None` if the group is no consumers' group or
     /// one member's metadata cannot be read.
     fn find_subscribed(&self) -> Option<BTreeSet<TopicName>> {

@@ -1,21 +1,29 @@
 //! The machine: which request goes where, and what a decision works with.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+
+use super::consumer::{
+    ConsumerHeartbeat, DescribedConsumerGroup, HeartbeatAnswer, ResolvedRegex, Watches,
+};
 use super::describe::ListFilter;
 use super::error::{ClientFault, GroupError};
 use super::live::Live;
 use super::record::GroupRecord;
-use super::state::Groups;
+use super::state::{Groups, Kept};
 use super::timers::{Timer, Timers};
 use super::types::{
     Description, GroupId, Heartbeat, JoinGroup, JoinRefused, Joined, LeaveGroup, LeftMember,
     ListedGroup, OffsetCommit, OffsetDelete, SyncGroup, Synced, TopicOutcome,
 };
-use crate::common::TopicName;
+use crate::common::{Offset, TopicName};
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, Machine, Position};
+use crate::metadata::Image;
 
 /// Due timers that one look handles; the rest follow at once.
 const DUE_MAX: usize = 256;
@@ -23,12 +31,31 @@ const DUE_MAX: usize = 256;
 /// The broker's settings for groups.
 pub use crate::config::GroupKeys as GroupConfig;
 
+/// What decisions look at beside the groups; swapped while they are made.
+#[derive(Debug)]
+pub struct GroupWorld {
+    pub config: Arc<ArcSwap<GroupConfig>>,
+    pub image: ArcSwap<Image>,
+    /// End offset of the last image that brought new topics.
+    pub topics_made_at: AtomicI64,
+}
+
+impl GroupWorld {
+    pub fn new(config: Arc<ArcSwap<GroupConfig>>) -> Self {
+        let (image, topics_made_at) = (ArcSwap::default(), AtomicI64::new(0));
+        Self { config, image, topics_made_at }
+    }
+}
+
 /// What one partition's machine is asked.
 #[derive(Debug, Clone)]
 pub enum GroupRequest {
     Join(JoinGroup),
     Sync(SyncGroup),
     Heartbeat(Heartbeat),
+    ConsumerHeartbeat(ConsumerHeartbeat),
+    /// What [`GroupEffect::ResolveRegexes`] came to; nobody waits for an answer.
+    RegexesResolved(GroupId, Vec<(Arc<str>, Arc<ResolvedRegex>)>),
     Leave(LeaveGroup),
     Commit(OffsetCommit),
     DeleteOffsets(OffsetDelete),
@@ -37,6 +64,7 @@ pub enum GroupRequest {
     /// Topics that are gone; to be asked again until it is answered with [`Progress::Done`].
     TopicsDeleted(Vec<TopicName>),
     Describe(GroupId),
+    DescribeConsumer(GroupId),
     List(ListFilter),
     /// A deadline passed; nobody waits for an answer.
     Passed(Timer, Instant),
@@ -55,20 +83,31 @@ pub enum GroupAnswer {
     Join(Result<Joined, JoinRefused>),
     Sync(Result<Synced, GroupError>),
     Heartbeat(Result<(), GroupError>),
+    ConsumerHeartbeat(Result<HeartbeatAnswer, GroupError>),
     Leave(Vec<LeftMember>),
     Commit(Result<Vec<TopicOutcome>, GroupError>),
     DeleteOffsets(Result<Vec<TopicOutcome>, GroupError>),
     Delete(Result<Progress, GroupError>),
     TopicsDeleted(Progress),
     Describe(Result<Description, GroupError>),
+    DescribeConsumer(Result<DescribedConsumerGroup, GroupError>),
     List(Vec<ListedGroup>),
 }
 
-/// What has happened, for those who count it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What has happened, for those who count it, and what is to be done aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupEffect {
     RebalanceCompleted,
-    OffsetsExpired { count: usize },
+    /// A consumer group's epoch went up.
+    ConsumerRebalance,
+    OffsetsExpired {
+        count: usize,
+    },
+    /// To be answered with [`GroupRequest::RegexesResolved`].
+    ResolveRegexes {
+        group_id: GroupId,
+        regexes: Vec<Arc<str>>,
+    },
 }
 
 /// What a failover loses: members of a rebalance under way, who waits for it, and all deadlines.
@@ -76,14 +115,15 @@ pub enum GroupEffect {
 pub struct Soft {
     pub(super) groups: BTreeMap<GroupId, Box<Live>>,
     pub(super) timers: Timers,
+    pub(super) watches: Watches,
     /// Where the running search for expired offsets goes on.
     pub(super) expiry_from: Option<GroupId>,
 }
 
-pub(super) type Cx<'a> = Context<'a, GroupConfig>;
+pub(super) type Cx<'a> = Context<'a, GroupWorld>;
 
 impl Machine for Groups {
-    type World = GroupConfig;
+    type World = GroupWorld;
     type Request = GroupRequest;
     type Answer = GroupAnswer;
     type Record = GroupRecord;
@@ -93,9 +133,16 @@ impl Machine for Groups {
     /// Members of the last finished generations get a whole session timeout to be heard of.
     fn elected(&self, cx: &Cx<'_>) -> (Soft, Decision<Self>) {
         let mut soft = Soft::default();
-        let mut turn = Turn::new(self, &mut soft.timers, cx);
+        let mut turn = Turn::new(self, &mut soft.timers, &mut soft.watches, cx);
         turn.arm_expiry();
-        for (id, metadata) in self.groups_from(GroupId::default()) {
+        for (id, kept) in self.groups_from(GroupId::default()) {
+            let metadata = match kept {
+                Kept::Classic(metadata) => metadata,
+                Kept::Consumer(group) => {
+                    turn.arm_consumer(id, group);
+                    continue;
+                }
+            };
             if metadata.members.is_empty() {
                 continue;
             }
@@ -112,12 +159,17 @@ impl Machine for Groups {
     }
 
     fn decide(&self, soft: &mut Soft, request: GroupRequest, cx: &Cx<'_>) -> Decision<Self> {
-        let Soft { groups, timers, .. } = soft;
-        let mut turn = Turn::new(self, timers, cx);
+        let Soft { groups, timers, watches, expiry_from } = soft;
+        let mut turn = Turn::new(self, timers, watches, cx);
         match request {
             GroupRequest::Join(ask) => turn.decide_join(groups, ask),
             GroupRequest::Sync(ask) => turn.decide_sync(groups, ask),
             GroupRequest::Heartbeat(ask) => turn.decide_heartbeat(groups, &ask),
+            GroupRequest::ConsumerHeartbeat(ask) => turn.decide_consumer_heartbeat(groups, &ask),
+            GroupRequest::RegexesResolved(id, resolved) => {
+                turn.decide_resolved(groups, &id, resolved);
+            }
+            GroupRequest::DescribeConsumer(id) => turn.decide_describe_consumer(&id),
             GroupRequest::Leave(ask) => turn.decide_leave(groups, ask),
             GroupRequest::Commit(ask) => turn.decide_commit(groups, ask),
             GroupRequest::DeleteOffsets(ask) => turn.decide_delete_offsets(groups, ask),
@@ -128,7 +180,7 @@ impl Machine for Groups {
             GroupRequest::Passed(timer, at) => {
                 if turn.timers.fire(&timer, at) {
                     if timer == Timer::Expiry {
-                        turn.expire_offsets(groups, &mut soft.expiry_from);
+                        turn.expire_offsets(groups, expiry_from);
                     } else {
                         turn.decide_passed(groups, timer);
                     }
@@ -159,6 +211,10 @@ pub(super) type LiveGroups = BTreeMap<GroupId, Box<Live>>;
 pub(super) struct Turn<'a> {
     pub state: &'a Groups,
     pub timers: &'a mut Timers,
+    pub watches: &'a mut Watches,
+    pub config: Arc<GroupConfig>,
+    pub image: Arc<Image>,
+    pub topics_made_at: Offset,
     pub cx: &'a Cx<'a>,
     pub decision: Decision<Groups>,
     /// Upper bound of the batch that the decision's records make.
@@ -166,19 +222,33 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    fn new(state: &'a Groups, timers: &'a mut Timers, cx: &'a Cx<'a>) -> Self {
-        let (decision, batch_bytes) = (Decision::default(), BATCH_HEADER_BYTES);
-        Self { state, timers, cx, decision, batch_bytes }
+    fn new(
+        state: &'a Groups,
+        timers: &'a mut Timers,
+        watches: &'a mut Watches,
+        cx: &'a Cx<'a>,
+    ) -> Self {
+        Self {
+            state,
+            timers,
+            watches,
+            config: cx.world.config.load_full(),
+            image: cx.world.image.load_full(),
+            topics_made_at: cx.world.topics_made_at.load(Ordering::Relaxed),
+            cx,
+            decision: Decision::default(),
+            batch_bytes: BATCH_HEADER_BYTES,
+        }
     }
 
     /// `group.max.size`.
     pub fn size_max(&self) -> usize {
-        usize::try_from(self.cx.world.max_size).unwrap_or(0)
+        usize::try_from(self.config.max_size).unwrap_or(0)
     }
 
     /// The next search for expired offsets.
     pub fn arm_expiry(&mut self) {
-        let interval_ms = self.cx.world.offsets_retention_check_interval_ms;
+        let interval_ms = self.config.offsets_retention_check_interval_ms;
         let interval = Duration::from_millis(u64::try_from(interval_ms).unwrap_or(0));
         self.timers.arm(Timer::Expiry, self.cx.now + interval);
     }
@@ -186,7 +256,7 @@ impl<'a> Turn<'a> {
     /// The group in memory, brought there from its record if it has one.
     pub fn live<'g>(&self, groups: &'g mut LiveGroups, id: &GroupId) -> Option<&'g mut Live> {
         if !groups.contains_key(id) {
-            let metadata = self.state.group(id)?;
+            let metadata = self.state.classic(id)?;
             groups.insert(id.clone(), Box::new(Live::loaded(id.clone(), metadata)));
         }
         groups.get_mut(id).map(|group| &mut **group)

@@ -11,6 +11,7 @@
 //! Kafka's does.
 
 mod commit;
+pub mod consumer;
 mod coordinator;
 mod delete;
 mod describe;
@@ -35,12 +36,15 @@ pub use coordinator::{GROUP_TOPIC, GroupCoordinator, Journals, OnGroupEffect};
 pub use describe::ListFilter;
 pub use error::{ClientFault, GroupError, NotNow};
 pub use hash::{java_hash, partition_for};
-pub use machine::{GroupAnswer, GroupConfig, GroupEffect, GroupRequest, Progress, Soft};
+pub use machine::{
+    GroupAnswer, GroupConfig, GroupEffect, GroupRequest, GroupWorld, Progress, Soft,
+};
 pub use record::GroupRecord;
-pub use state::{CommittedOffset, GroupMetadata, Groups, MemberMetadata, OffsetKey};
+pub use state::{CommittedOffset, GroupMetadata, Groups, Kept, MemberMetadata, OffsetKey};
 pub use types::{
-    CommitPartition, CommitTopic, DescribedMember, Description, FetchTopic, FetchedPartition,
-    FetchedTopic, GROUP_TYPE, GroupId, GroupState, Heartbeat, InstanceId, JoinGroup, JoinRefused,
-    Joined, JoinedMember, LeaveGroup, LeavingMember, LeftMember, ListGroups, ListedGroup, MemberId,
-    OffsetCommit, OffsetDelete, OffsetFetch, Protocol, SyncGroup, Synced, TopicOutcome,
+    CLASSIC_TYPE, CONSUMER_TYPE, CommitPartition, CommitTopic, DescribedMember, Description,
+    FetchTopic, FetchedPartition, FetchedTopic, GroupId, GroupState, Heartbeat, InstanceId,
+    JoinGroup, JoinRefused, Joined, JoinedMember, LeaveGroup, LeavingMember, LeftMember,
+    ListGroups, ListedGroup, MemberId, OffsetCommit, OffsetDelete, OffsetFetch, Protocol,
+    SyncGroup, Synced, TopicOutcome,
 };

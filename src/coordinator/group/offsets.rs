@@ -63,13 +63,19 @@ impl GroupCoordinator {
             asked = Some(known);
         }
         let shard = self.shard(&ask.group_id)?;
-        let fetch =
-            shard.read(|groups| groups.fetch(&ask.group_id, asked.as_deref(), ask.require_stable));
-        let mut fetched = fetch.await.map_err(|error| match unanswered(&error) {
-            // Consumers before 3.9 do not know the other code here and would give up.
-            GroupError::NotNow(NotNow::NotAvailable) => NotNow::NotCoordinator.into(),
-            error => error,
-        })?;
+        let fetch = shard.read(|groups| {
+            if let Some(group) = groups.consumer(&ask.group_id) {
+                group.check_fetch(&ask.group_id, ask.member_id.as_ref(), ask.member_epoch)?;
+            }
+            Ok(groups.fetch(&ask.group_id, asked.as_deref(), ask.require_stable))
+        });
+        let fetched: Result<_, GroupError> =
+            fetch.await.map_err(|error| match unanswered(&error) {
+                // Consumers before 3.9 do not know the other code here and would give up.
+                GroupError::NotNow(NotNow::NotAvailable) => NotNow::NotCoordinator.into(),
+                error => error,
+            })?;
+        let mut fetched = fetched?;
         if ask.by_topic_id && asked.is_none() {
             // What has no id cannot be said.
             fetched.retain_mut(|topic| {

@@ -36,7 +36,7 @@ impl Turn<'_> {
         let was_empty = group.state == GroupState::Empty;
         group.enter(GroupState::PreparingRebalance, self.cx.now_ms);
         if was_empty {
-            let delay_ms = self.cx.world.initial_rebalance_delay_ms;
+            let delay_ms = self.config.initial_rebalance_delay_ms;
             let remaining_ms = group.rebalance_timeout_ms().saturating_sub(delay_ms).max(0);
             group.initial = Some(InitialDelay { delay_ms, remaining_ms, is_extended: false });
             self.arm_join(group, delay_ms);
@@ -52,7 +52,7 @@ impl Turn<'_> {
         match &mut group.initial {
             Some(initial) if initial.is_extended && initial.remaining_ms != 0 => {
                 initial.is_extended = false;
-                let longest = self.cx.world.initial_rebalance_delay_ms;
+                let longest = self.config.initial_rebalance_delay_ms;
                 let next_ms = longest.min(initial.remaining_ms);
                 initial.remaining_ms = (initial.remaining_ms - initial.delay_ms).max(0);
                 initial.delay_ms = next_ms;
@@ -155,14 +155,18 @@ impl Turn<'_> {
 
     /// A deadline of a group passed.
     pub fn decide_passed(&mut self, groups: &mut LiveGroups, timer: Timer) {
-        let (Timer::Join(id) | Timer::Sync(id) | Timer::Session(id, _)) = &timer else { return };
+        let id = match &timer {
+            Timer::Join(id) | Timer::Sync(id) => id,
+            Timer::Session(id, _) if self.state.consumer(id).is_none() => id,
+            _ => return self.decide_member_passed(groups, &timer),
+        };
         // A group that is only in the log has no members and no deadlines.
         let Some(group) = groups.get_mut(id) else { return };
         match &timer {
             Timer::Join(_) => self.join_time_passed(group),
             Timer::Sync(_) => self.sync_time_passed(group),
             Timer::Session(_, member_id) => self.session_passed(group, member_id),
-            Timer::Expiry => {}
+            _ => {}
         }
         self.settle(groups, id);
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::consumer::ConsumerChange;
 use super::state::{CommittedOffset, GroupMetadata, MemberMetadata, OffsetKey};
 use super::types::{GroupId, MemberId};
 use crate::common::{NO_TIMESTAMP, TopicId};
@@ -12,6 +13,7 @@ use crate::protocol::records::group as stored;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupRecord {
     Group { group_id: GroupId, value: Option<Arc<GroupMetadata>> },
+    Consumer { group_id: GroupId, change: ConsumerChange },
     Offset { key: OffsetKey, value: Option<CommittedOffset> },
 }
 
@@ -43,6 +45,7 @@ impl GroupRecord {
                     let metadata = value.as_ref().map_or(0, |value| value.metadata.len());
                     key.group_id.len() + key.topic.len() + metadata
                 }
+                Self::Consumer { group_id, change } => group_id.len() + change.bytes_at_most(),
                 Self::Group { group_id, value: None } => group_id.len(),
                 Self::Group { group_id, value: Some(value) } => {
                     let members = value.members.iter().map(|member| {
@@ -66,6 +69,9 @@ impl GroupRecord {
             Self::Group { group_id, value } => {
                 let key = stored::GroupMetadataKey { group: group_id.clone() };
                 stored::GroupRecord::GroupMetadata(key, value.as_deref().map(Into::into))
+            }
+            Self::Consumer { group_id, change } => {
+                stored::GroupRecord::Consumer(change.to_stored(group_id))
             }
             Self::Offset { key, value } => {
                 let key = stored::OffsetCommitKey {
@@ -103,6 +109,10 @@ impl Record for GroupRecord {
             stored::GroupRecord::OffsetCommit(key, value) => {
                 let key = OffsetKey::new(key.group, key.topic, key.partition);
                 Some(Self::Offset { key, value: value.map(Into::into) })
+            }
+            stored::GroupRecord::Consumer(record) => {
+                let (group_id, change) = ConsumerChange::from_stored(record);
+                Some(Self::Consumer { group_id, change })
             }
             stored::GroupRecord::Unknown { .. } => None,
         })

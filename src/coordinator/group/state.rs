@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use imbl::{OrdMap, OrdSet};
 
+use super::consumer::{ConsumerChange, ConsumerGroup};
 use super::error::NotNow;
 use super::record::GroupRecord;
 use super::types::{
@@ -17,7 +18,7 @@ use crate::machine::{Entry, EntryKind, Position};
 /// each group's last finished generation. A rebalance under way is soft, as in Kafka.
 #[derive(Debug, Clone, Default)]
 pub struct Groups {
-    groups: OrdMap<GroupId, Arc<GroupMetadata>>,
+    groups: OrdMap<GroupId, Kept>,
     offsets: OrdMap<OffsetKey, Arc<Committed>>,
     /// Offsets committed in transactions that are not finished, by producer.
     pending: OrdMap<(ProducerId, OffsetKey), Arc<Committed>>,
@@ -25,7 +26,14 @@ pub struct Groups {
     open: OrdSet<(OffsetKey, ProducerId)>,
 }
 
-/// A group's last record.
+/// A group by its kind; share and streams groups will be further ones.
+#[derive(Debug, Clone)]
+pub enum Kept {
+    Classic(Arc<GroupMetadata>),
+    Consumer(Arc<ConsumerGroup>),
+}
+
+/// A classic group's last record.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GroupMetadata {
     /// `None`: a group that only keeps offsets (a "simple" one), or has never had a member.
@@ -89,17 +97,21 @@ impl Groups {
             (_, None) => {}
             (_, Some(GroupRecord::Group { group_id, value })) => match value {
                 Some(metadata) => {
-                    self.groups.insert(group_id.clone(), metadata.clone());
+                    self.groups.insert(group_id.clone(), Kept::Classic(metadata.clone()));
                 }
-                None => {
+                None if self.classic(group_id).is_some() => {
                     self.groups.remove(group_id);
                 }
+                None => {}
             },
+            (_, Some(GroupRecord::Consumer { group_id, change })) => {
+                self.apply_consumer(group_id, change);
+            }
             (_, Some(GroupRecord::Offset { key, value: None })) => self.forget(key),
             (kind, Some(GroupRecord::Offset { key, value: Some(value) })) => {
                 // A commit makes its group: an empty one, without a protocol.
                 if !self.groups.contains_key(&key.group_id) {
-                    self.groups.insert(key.group_id.clone(), Arc::default());
+                    self.groups.insert(key.group_id.clone(), Kept::Classic(Arc::default()));
                 }
                 let committed = Arc::new(Committed { value: value.clone(), at });
                 if let EntryKind::Transactional { producer_id, .. } = kind {
@@ -109,6 +121,22 @@ impl Groups {
                     self.offsets.insert(key.clone(), committed);
                 }
             }
+        }
+    }
+
+    /// A consumer group is there from its first record that is no tombstone on, in the place of a
+    /// classic one that only kept offsets, and until its epoch is removed.
+    fn apply_consumer(&mut self, group_id: &GroupId, change: &ConsumerChange) {
+        if let Some(Kept::Consumer(group)) = self.groups.get_mut(group_id) {
+            if matches!(change, ConsumerChange::Epoch(None)) {
+                self.groups.remove(group_id);
+            } else {
+                Arc::make_mut(group).apply(change);
+            }
+        } else if !change.removes() {
+            let mut group = ConsumerGroup::default();
+            group.apply(change);
+            self.groups.insert(group_id.clone(), Kept::Consumer(Arc::new(group)));
         }
     }
 
@@ -147,15 +175,26 @@ impl Groups {
         self.open.range(range).map(|(_, producer)| *producer)
     }
 
-    pub fn group(&self, group_id: &str) -> Option<&Arc<GroupMetadata>> {
-        self.groups.get(group_id)
+    pub fn has_group(&self, group_id: &str) -> bool {
+        self.groups.contains_key(group_id)
+    }
+
+    pub fn classic(&self, group_id: &str) -> Option<&Arc<GroupMetadata>> {
+        match self.groups.get(group_id)? {
+            Kept::Classic(metadata) => Some(metadata),
+            Kept::Consumer(_) => None,
+        }
+    }
+
+    pub fn consumer(&self, group_id: &str) -> Option<&Arc<ConsumerGroup>> {
+        match self.groups.get(group_id)? {
+            Kept::Consumer(group) => Some(group),
+            Kept::Classic(_) => None,
+        }
     }
 
     /// Groups in order of their ids, from `first` on.
-    pub fn groups_from(
-        &self,
-        first: GroupId,
-    ) -> impl Iterator<Item = (&GroupId, &Arc<GroupMetadata>)> {
+    pub fn groups_from(&self, first: GroupId) -> impl Iterator<Item = (&GroupId, &Kept)> {
         self.groups.range(first..)
     }
 

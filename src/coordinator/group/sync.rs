@@ -14,6 +14,10 @@ use super::types::{GroupState, Heartbeat, MemberId, SyncGroup, Synced};
 
 impl Turn<'_> {
     pub fn decide_sync(&mut self, groups: &mut LiveGroups, ask: SyncGroup) {
+        if let Some(group) = self.state.consumer(&ask.group_id).cloned() {
+            let outcome = self.sync_consumer(&group, ask);
+            return self.answer(GroupAnswer::Sync(outcome));
+        }
         // Who is not in memory has no members.
         let Some(group) = groups.get_mut(&ask.group_id) else {
             return self.answer(GroupAnswer::Sync(Err(ClientFault::UnknownMember.into())));
@@ -83,9 +87,11 @@ impl Turn<'_> {
     }
 
     pub fn decide_heartbeat(&mut self, groups: &mut LiveGroups, ask: &Heartbeat) {
-        let outcome = match groups.get(&ask.group_id) {
-            Some(group) => self.heartbeat(group, ask),
-            None => Err(ClientFault::UnknownMember.into()),
+        let outcome = match (self.state.consumer(&ask.group_id).cloned(), groups.get(&ask.group_id))
+        {
+            (Some(group), _) => self.heartbeat_consumer(&group, ask),
+            (None, Some(group)) => self.heartbeat(group, ask),
+            (None, None) => Err(ClientFault::UnknownMember.into()),
         };
         self.answer(GroupAnswer::Heartbeat(outcome));
     }

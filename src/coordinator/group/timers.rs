@@ -11,6 +11,12 @@ use crate::env::Instant;
 pub enum Timer {
     /// The member has not been heard of.
     Session(GroupId, MemberId),
+    /// Time for a member of a consumer group to give partitions back is over.
+    Revoke(GroupId, MemberId),
+    /// Time for a classic member of a consumer group to join again is over.
+    ClassicJoin(GroupId, MemberId),
+    /// Time for a classic member of a consumer group to fetch its assignment is over.
+    ClassicSync(GroupId, MemberId),
     /// Time for members to join is over.
     Join(GroupId),
     /// Time for members to fetch their assignment is over.
@@ -41,6 +47,10 @@ impl Timers {
         if let Some((timer, at)) = self.due.remove_entry(timer) {
             self.by_due.remove(&(at, timer));
         }
+    }
+
+    pub fn has(&self, timer: &Timer) -> bool {
+        self.due.contains_key(timer)
     }
 
     /// Consumes `timer` if it is still due at `at`: neither cancelled nor moved since it was seen.

@@ -174,6 +174,9 @@ pub struct OffsetFetch {
     pub group_id: GroupId,
     /// `None`: all that the group has committed.
     pub topics: Option<Vec<FetchTopic>>,
+    /// Version 9 and later: who asks; `None` with epoch -1: an administrator.
+    pub member_id: Option<MemberId>,
+    pub member_epoch: i32,
     /// Version 7 and later: say so where an open transaction may change the offset (KIP-447).
     pub require_stable: bool,
     /// Version 10 and later: topics come and go by id.
@@ -242,7 +245,9 @@ pub struct ListGroups {
 pub struct ListedGroup {
     pub group_id: GroupId,
     pub protocol_type: Arc<str>,
-    pub state: GroupState,
+    /// Kafka's name of it.
+    pub state: &'static str,
+    pub group_type: &'static str,
 }
 
 /// OffsetDelete (key 47).
@@ -252,8 +257,9 @@ pub struct OffsetDelete {
     pub topics: Vec<(TopicName, Vec<i32>)>,
 }
 
-/// The type of group that this coordinator has, as ListGroups names it.
-pub const GROUP_TYPE: &str = "classic";
+/// The types of group that there are, as ListGroups names them.
+pub const CLASSIC_TYPE: &str = "classic";
+pub const CONSUMER_TYPE: &str = "consumer";
 
 /// Where a classic group stands. Kafka's `Dead` is a group that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -133,6 +133,10 @@ messages_of! {
     DeleteGroups: own DeleteGroupsRequest in delete_groups, DeleteGroupsResponse in delete_groups;
     IncrementalAlterConfigs: foreign IncrementalAlterConfigsRequest in incremental_alter_configs_request, IncrementalAlterConfigsResponse in incremental_alter_configs_response;
     OffsetDelete: foreign OffsetDeleteRequest in offset_delete_request, OffsetDeleteResponse in offset_delete_response;
+    UpdateFeatures: foreign UpdateFeaturesRequest in update_features_request, UpdateFeaturesResponse in update_features_response;
     DescribeCluster: foreign DescribeClusterRequest in describe_cluster_request, DescribeClusterResponse in describe_cluster_response;
+    ConsumerGroupHeartbeat: foreign ConsumerGroupHeartbeatRequest in consumer_group_heartbeat_request, ConsumerGroupHeartbeatResponse in consumer_group_heartbeat_response;
+    ConsumerGroupDescribe: foreign ConsumerGroupDescribeRequest in consumer_group_describe_request, ConsumerGroupDescribeResponse in consumer_group_describe_response;
+    ListConfigResources: foreign ListConfigResourcesRequest in list_config_resources_request, ListConfigResourcesResponse in list_config_resources_response;
     DescribeTopicPartitions: foreign DescribeTopicPartitionsRequest in describe_topic_partitions_request, DescribeTopicPartitionsResponse in describe_topic_partitions_response;
 }

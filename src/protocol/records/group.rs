@@ -3,12 +3,13 @@
 
 use bytes::{Bytes, BytesMut};
 
+use super::consumer_group::ConsumerGroupRecord;
 use crate::protocol::codec::{At, Wire};
 use crate::protocol::dsl::messages;
 use crate::protocol::schema::{DescribedMessage, Message};
 use crate::protocol::wire::{DecodeError, EncodeError};
 
-/// Key types of the two records that classic groups need.
+/// Key types.
 const LEGACY_OFFSET_COMMIT: i16 = 0;
 const OFFSET_COMMIT: i16 = 1;
 const GROUP_METADATA: i16 = 2;
@@ -24,8 +25,9 @@ const GROUP_METADATA_VERSION: i16 = 3;
 pub enum GroupRecord {
     OffsetCommit(OffsetCommitKey, Option<OffsetCommitValue>),
     GroupMetadata(GroupMetadataKey, Option<GroupMetadataValue>),
-    /// A record of a kind that is not served yet (consumer, share, streams groups): skipped with
-    /// a warning by whoever replays.
+    Consumer(ConsumerGroupRecord),
+    /// A record of a kind that is not served yet (share, streams groups): skipped with a warning
+    /// by whoever replays.
     Unknown {
         kind: i16,
     },
@@ -52,6 +54,7 @@ impl GroupRecord {
                     .transpose()?;
                 Ok((key, value))
             }
+            Self::Consumer(record) => record.encode(),
             Self::Unknown { kind } => {
                 Err(EncodeError::Version { message: "GroupRecord", version: *kind })
             }
@@ -64,6 +67,9 @@ impl GroupRecord {
     /// [`DecodeError`]: the record is damaged, or its value has a version above Kafka 4.4's.
     pub fn decode(key: &[u8], value: Option<&[u8]>) -> Result<Self, DecodeError> {
         let (mut key, kind) = without_prefix(key)?;
+        if let Some(record) = ConsumerGroupRecord::decode(kind, &mut key, value)? {
+            return Ok(Self::Consumer(record));
+        }
         let value = value.map(without_prefix).transpose()?;
         match kind {
             LEGACY_OFFSET_COMMIT => {
@@ -102,7 +108,7 @@ fn encode_offset(value: &OffsetCommitValue) -> Result<Bytes, EncodeError> {
     with_prefix(version, |out| value.encode(out, version))
 }
 
-fn with_prefix(
+pub(super) fn with_prefix(
     prefix: i16,
     encode: impl FnOnce(&mut BytesMut) -> Result<(), EncodeError>,
 ) -> Result<Bytes, EncodeError> {
@@ -113,7 +119,7 @@ fn with_prefix(
 }
 
 /// Splits off the two leading bytes. The copy keeps replayed state from holding a whole batch.
-fn without_prefix(record: &[u8]) -> Result<(Bytes, i16), DecodeError> {
+pub(super) fn without_prefix(record: &[u8]) -> Result<(Bytes, i16), DecodeError> {
     let mut bytes = Bytes::copy_from_slice(record);
     let prefix = i16::read(&mut bytes, At { version: 0, flexible: false })?;
     Ok((bytes, prefix))
@@ -259,7 +265,7 @@ mod tests {
             panic!("an offset commit is expected");
         };
         assert_eq!((&*key.topic, value.offset, value.leader_epoch), ("t", 9, -1));
-        let unknown = GroupRecord::decode(b"\0\x05\0\x01g", None);
-        assert_eq!(unknown, Ok(GroupRecord::Unknown { kind: 5 }));
+        let unknown = GroupRecord::decode(b"\0\x0b\0\x01g", None);
+        assert_eq!(unknown, Ok(GroupRecord::Unknown { kind: 11 }));
     }
 }

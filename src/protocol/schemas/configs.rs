@@ -118,3 +118,24 @@ schemas! {
         resource_name: string, "0+";
     }
 }
+
+schemas! {
+    list_config_resources_request:
+    struct ListConfigResourcesRequest "0-1" flexible "0+" {
+        resource_types: [int8], "1+";
+    }
+}
+
+schemas! {
+    list_config_resources_response:
+    struct ListConfigResourcesResponse "0-1" flexible "0+" {
+        throttle_time_ms: int32, "0+";
+        error_code: int16, "0+";
+        config_resources: [ConfigResource], "0+";
+    }
+
+    struct ConfigResource {
+        resource_name: string, "0+";
+        resource_type: int8, "1+" = 16;
+    }
+}

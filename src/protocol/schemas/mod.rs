@@ -4,6 +4,8 @@
 
 mod cluster;
 mod configs;
+mod consumer_groups;
+mod features;
 mod groups;
 mod log_dirs;
 mod producers;

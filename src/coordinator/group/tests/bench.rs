@@ -1,20 +1,26 @@
 //! One machine on virtual time: every decision is written through the log's format and replayed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
+
+use arc_swap::ArcSwap;
 
 use bytes::Bytes;
 
+use super::super::consumer::ConsumerFault;
 use super::super::*;
 use crate::config::BrokerConfig;
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, EntryKind, Machine, Position, Record, Ticket};
+use crate::metadata::Image;
 
 pub const START_MS: i64 = 1_700_000_000_000;
 
 /// Asks, and remembers what was answered and written.
 pub struct Bench {
     pub config: GroupConfig,
+    pub image: Arc<Image>,
     pub groups: Groups,
     pub soft: Soft,
     pub log: Vec<GroupRecord>,
@@ -33,6 +39,7 @@ impl Bench {
     pub fn with(config: GroupConfig) -> Self {
         let mut bench = Self {
             config,
+            image: Arc::default(),
             groups: Groups::default(),
             soft: Soft::default(),
             log: Vec::new(),
@@ -52,8 +59,10 @@ impl Bench {
 
     fn decide(
         &mut self,
-        decide: impl FnOnce(&Groups, &mut Soft, &Context<'_, GroupConfig>) -> Decision<Groups>,
+        decide: impl FnOnce(&Groups, &mut Soft, &Context<'_, GroupWorld>) -> Decision<Groups>,
     ) -> Ticket {
+        let world = GroupWorld::new(Arc::new(ArcSwap::from_pointee(self.config.clone())));
+        world.image.store(self.image.clone());
         self.last_ticket += 1;
         let ticket = Ticket(self.last_ticket);
         let cx = Context {
@@ -64,7 +73,7 @@ impl Bench {
             ticket,
             seed: self.last_ticket,
             batch_bytes_max: self.batch_bytes_max,
-            world: &self.config,
+            world: &world,
         };
         let decision = decide(&self.groups, &mut self.soft, &cx);
         assert!(decision.records.len() <= Decision::<Groups>::RECORDS_MAX);
@@ -331,9 +340,13 @@ pub fn short(answer: &GroupAnswer) -> String {
             Err(error) => word(&Err(error.clone())),
         },
         GroupAnswer::Delete(outcome) => word(&outcome.as_ref().map(|_| ()).map_err(Clone::clone)),
-        GroupAnswer::Describe(_) | GroupAnswer::List(_) | GroupAnswer::TopicsDeleted(_) => {
-            format!("{answer:?}")
+        GroupAnswer::ConsumerHeartbeat(outcome) => {
+            word(&outcome.as_ref().map(|_| ()).map_err(Clone::clone))
         }
+        GroupAnswer::Describe(_)
+        | GroupAnswer::DescribeConsumer(_)
+        | GroupAnswer::List(_)
+        | GroupAnswer::TopicsDeleted(_) => format!("{answer:?}"),
     }
 }
 
@@ -349,7 +362,24 @@ fn word(outcome: &Result<(), GroupError>) -> String {
             NotNow::NotCoordinator => "not coordinator",
             NotNow::NotAvailable => "not available",
         },
+        Err(GroupError::Consumer(fault)) => match fault {
+            ConsumerFault::GroupNotFound(_) => "no group",
+            ConsumerFault::UnknownMember { .. } | ConsumerFault::UnknownInstance(_) => {
+                "unknown member"
+            }
+            ConsumerFault::Fenced { .. } | ConsumerFault::UnknownState => "fenced epoch",
+            ConsumerFault::InstanceFenced { .. } => "fenced",
+            ConsumerFault::InstanceUnreleased { .. } => "unreleased",
+            ConsumerFault::StaleEpoch(_) => "stale epoch",
+            ConsumerFault::CommitTooOld => "too old",
+            ConsumerFault::GroupFull(_) => "full",
+            ConsumerFault::InvalidRegex { .. } => "regex",
+            ConsumerFault::InvalidRequest(_)
+            | ConsumerFault::UnsupportedAssignor { .. }
+            | ConsumerFault::Assignor(_) => "invalid",
+        },
         Err(GroupError::Client(fault)) => match fault {
+            ClientFault::NotClassic(_) => "not classic",
             ClientFault::UnknownMember => "unknown member",
             ClientFault::IllegalGeneration { .. } => "generation",
             ClientFault::FencedInstance => "fenced",

@@ -231,6 +231,8 @@ fn offsets_are_fetched_by_name_and_by_id() {
             let ask = OffsetFetch {
                 group_id: group_id.clone(),
                 topics,
+                member_id: None,
+                member_epoch: -1,
                 require_stable: true,
                 by_topic_id,
             };

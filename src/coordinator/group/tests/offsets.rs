@@ -290,7 +290,7 @@ fn groups_are_listed_by_state_and_type() {
         };
         let shown: Vec<String> = listed
             .iter()
-            .map(|g| format!("{} {} {}", g.group_id, g.protocol_type, g.state.name()))
+            .map(|g| format!("{} {} {}", g.group_id, g.protocol_type, g.state))
             .collect();
         assert_eq!(shown, expected, "{states:?} {types:?}");
     }

@@ -480,7 +480,7 @@ fn run(steps: &[Step]) -> Bench {
             Step::Pass(ms) => bench.pass_ms(ms),
             Step::FailOver => {
                 bench.fail_over();
-                generation_id = bench.groups.group("g").map_or(0, |group| group.generation_id);
+                generation_id = bench.groups.classic("g").map_or(0, |group| group.generation_id);
                 clients.iter_mut().for_each(|client| client.waits = None);
             }
             Step::Join(_) | Step::Sync(_) => {}

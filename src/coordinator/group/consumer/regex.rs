@@ -1,0 +1,75 @@
+//! Subscriptions by regular expression: checked when they come, resolved aside, since a cluster may
+//! have many topics. The syntax is RE2's, as the `regex` crate speaks it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use super::state::ResolvedRegex;
+use super::types::ConsumerFault;
+use crate::common::TopicName;
+use crate::metadata::Image;
+
+/// An expression stands for the topics whose whole name it matches.
+fn compile(regex: &str) -> Result<Regex, regex::Error> {
+    Regex::new(regex)?;
+    Regex::new(&format!(r"\A(?:{regex})\z"))
+}
+
+/// # Errors
+/// [`ConsumerFault::InvalidRegex`].
+pub fn check(regex: &str) -> Result<(), ConsumerFault> {
+    compile(regex).map(drop).map_err(|error| {
+        let text = error.to_string();
+        let why = text.lines().last().unwrap_or_default();
+        let why = why.strip_prefix("error: ").unwrap_or(why).to_owned();
+        ConsumerFault::InvalidRegex { regex: regex.to_owned(), why }
+    })
+}
+
+/// The topics that each of `regexes` stands for in `image`; none for one that is invalid.
+pub fn resolve(
+    regexes: &[Arc<str>],
+    image: &Image,
+    now_ms: i64,
+) -> Vec<(Arc<str>, Arc<ResolvedRegex>)> {
+    let of = |regex: &Arc<str>| {
+        let topics: BTreeSet<TopicName> = match compile(regex) {
+            Ok(compiled) => {
+                let names = image.topics().names();
+                names.filter(|name| compiled.is_match(name)).cloned().collect()
+            }
+            Err(_) => BTreeSet::new(),
+        };
+        let resolved = ResolvedRegex { topics, version: image.end_offset, timestamp_ms: now_ms };
+        (regex.clone(), Arc::new(resolved))
+    };
+    regexes.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_must_match_the_whole_name() {
+        #[rustfmt::skip]
+        let table = [
+            ("a|b",      "a",   true),
+            ("a|b",      "ab",  false),
+            ("foo.*",    "foo", true),
+            ("foo.*",    "xfoo", false),
+            ("^foo-\\d$", "foo-1", true),
+            ("(?i)FOO",  "foo", true),
+        ];
+        for (regex, name, matches) in table {
+            assert_eq!(compile(regex).unwrap().is_match(name), matches, "{regex} {name}");
+        }
+        assert_eq!(
+            check("[").unwrap_err().to_string(),
+            "SubscribedTopicRegex `[` is not a valid regular expression: unclosed character class."
+        );
+        assert!(check("a)|(b").is_err(), "brackets of its own");
+    }
+}
