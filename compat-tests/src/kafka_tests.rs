@@ -1,5 +1,6 @@
 //! Kafka's own integration tests, out of its published test jars: each starts clusters of its own, here of
-//! real Kafka or of Ottla. Lives here: which of them. The list, and how they are run: `kafka-tests/`.
+//! real Kafka or of Ottla. Lives here: which of them. The lists, and how they are run: `kafka-tests/`,
+//! `kafka-tests-more/`.
 
 use crate::broker::Kind;
 use crate::folder::Folder;

@@ -71,7 +71,8 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
     ];
     let alone = |name: &str, set: Set, run: AloneRun| Suite { set, ..own(name, Body::Alone(run)) };
     suites.extend([
-        Suite { set: Set::All, ..own("kafka-tests", Body::Own(kafka_tests::run)) },
+        own("kafka-tests", Body::Own(kafka_tests::run)),
+        Suite { set: Set::All, ..own("kafka-tests-more", Body::Own(kafka_tests::run)) },
         alone("formats", Set::Ci, formats::run),
         alone("fuzz", Set::All, alone::fuzz),
         alone("fuzz-long", Set::Long, alone::fuzz_long),

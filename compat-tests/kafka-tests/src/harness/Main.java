@@ -3,6 +3,7 @@ package harness;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
 import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -33,8 +34,8 @@ public final class Main {
     private Main() { }
 
     /**
-     * - `arguments`: the file, the kind of broker and its binary, a regular expression of tests. The properties `share`
-     *   and `shares` say which of the classes are ours: others run beside us.
+     * - `arguments`: the file, the kind of broker and its binary, a regular expression of tests, a directory where
+     *   those who run beside us and we say which classes we have taken.
      */
     public static void main(String[] arguments) throws Exception {
         Cluster.launchWith(Launcher.of(arguments[1], arguments[2]));
@@ -46,7 +47,11 @@ public final class Main {
         // What tests and libraries print is not for those who read our lines.
         System.setOut(System.err);
         watch(told);
-        LauncherFactory.create().execute(main.request(only).build(), told);
+        for (String name : main.classes) {
+            if (isOurs(Path.of(arguments[4], name))) {
+                LauncherFactory.create().execute(main.request(name, only).build(), told);
+            }
+        }
         told.close();
         System.exit(told.failed() ? 1 : 0);
     }
@@ -66,17 +71,24 @@ public final class Main {
         return className.substring(className.lastIndexOf('.') + 1);
     }
 
-    private LauncherDiscoveryRequestBuilder request(Pattern only) {
+    /** Whether nobody was here before. */
+    private static boolean isOurs(Path taken) throws IOException {
+        try {
+            Files.createFile(taken);
+            return true;
+        } catch (FileAlreadyExistsException e) {
+            return false;
+        }
+    }
+
+    private LauncherDiscoveryRequestBuilder request(String className, Pattern only) {
         String limit = LIMIT_SECONDS + " s";
         var request = LauncherDiscoveryRequestBuilder.request()
             .configurationParameter("junit.jupiter.execution.timeout.test.method.default", limit)
             .configurationParameter("junit.jupiter.execution.timeout.testtemplate.method.default", limit)
             .configurationParameter("junit.jupiter.extensions.autodetection.enabled", "true")
             .configurationParameter("junit.jupiter.execution.parallel.enabled", "false");
-        for (int at = Ports.SHARE; at < classes.size(); at += Ports.SHARES) {
-            request.selectors(selectClass(classes.get(at)));
-        }
-        return request.filters((PostDiscoveryFilter) test -> {
+        return request.selectors(selectClass(className)).filters((PostDiscoveryFilter) test -> {
             if (!(test.getSource().orElse(null) instanceof MethodSource source)) {
                 return FilterResult.included("");
             }

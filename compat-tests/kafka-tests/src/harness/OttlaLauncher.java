@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Ottla: a process a node. Each is its own controller for now, also at the address of a node that is a controller only;
- * such a node is not started. Feature levels of `cluster.properties` cannot be told to it yet.
+ * such a node is not started.
  */
 final class OttlaLauncher implements Launcher {
     private static final long PATIENCE_MS = 60_000;
@@ -41,7 +41,7 @@ final class OttlaLauncher implements Launcher {
         try (var writer = Files.newBufferedWriter(config)) {
             settings.store(writer, null);
         }
-        format(directory, id, settings);
+        Format.run(load(directory.resolve("cluster.properties")), settings);
         long seen = Files.exists(log) ? Files.size(log) : 0;
         Process process = new ProcessBuilder(binary.toString(), "--config", config.toString(), "--http-port", "-1")
             .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
@@ -96,18 +96,6 @@ final class OttlaLauncher implements Launcher {
         } catch (InterruptedException e) {
             process.destroyForcibly();
             Thread.currentThread().interrupt();
-        }
-    }
-
-    /** The id of the cluster, which `kafka-storage format` writes for Kafka. */
-    private static void format(Path directory, int id, Properties settings) throws IOException {
-        String cluster = load(directory.resolve("cluster.properties")).getProperty("cluster.id");
-        String logs = settings.getProperty("log.dirs", settings.getProperty("log.dir"));
-        for (String log : logs.split(",")) {
-            Path file = Files.createDirectories(Path.of(log)).resolve("meta.properties");
-            if (!Files.exists(file)) {
-                Files.write(file, List.of("version=1", "cluster.id=" + cluster, "node.id=" + id));
-            }
         }
     }
 

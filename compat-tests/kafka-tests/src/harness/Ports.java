@@ -8,8 +8,8 @@ import java.net.ServerSocket;
 final class Ports {
     private static final String RANGE = System.getenv().getOrDefault("OTTLA_COMPAT_PORTS", "20000-29999");
     /** This process is one of so many. */
-    static final int SHARES = Integer.getInteger("shares");
-    static final int SHARE = Integer.getInteger("share");
+    private static final int SHARES = Integer.getInteger("shares");
+    private static final int SHARE = Integer.getInteger("share");
     private static final int ALL_FIRST = Integer.parseInt(RANGE.split("-")[0]);
     private static final int COUNT = (Integer.parseInt(RANGE.split("-")[1]) - ALL_FIRST + 1) / SHARES;
     private static final int FIRST = ALL_FIRST + SHARE * COUNT;

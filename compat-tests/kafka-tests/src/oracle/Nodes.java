@@ -1,10 +1,8 @@
 package oracle;
 
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
@@ -26,9 +24,9 @@ import kafka.server.BrokerServer;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 
+import harness.Format;
+
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.metadata.storage.Formatter;
-import org.apache.kafka.server.common.MetadataVersion;
 
 /**
  * Nodes of the Apache Kafka on the class path, all in this one process. A line on the input is an order,
@@ -135,11 +133,9 @@ public final class Nodes {
     }
 
     private static void startNode(Path directory, String id) throws Exception {
-        KafkaConfig config = new KafkaConfig(load(directory.resolve("node-" + id + ".properties")), false);
-        if (!new File(config.metadataLogDir(), "meta.properties").exists()) {
-            format(config, load(directory.resolve("cluster.properties")));
-        }
-        KafkaRaftServer server = new KafkaRaftServer(config, Time.SYSTEM);
+        Properties settings = load(directory.resolve("node-" + id + ".properties"));
+        Format.run(load(directory.resolve("cluster.properties")), settings);
+        KafkaRaftServer server = new KafkaRaftServer(new KafkaConfig(settings, false), Time.SYSTEM);
         RUNNING.put(directory + "/" + id, server);
         try {
             server.startup();
@@ -148,30 +144,6 @@ public final class Nodes {
             server.shutdown();
             throw e;
         }
-    }
-
-    private static void format(KafkaConfig config, Properties cluster) throws Exception {
-        Formatter formatter = new Formatter().setClusterId(cluster.getProperty("cluster.id"))
-            .setNodeId(config.nodeId())
-            .setUnstableFeatureVersionsEnabled(true)
-            .setControllerListenerName(config.controllerListenerNames().get(0))
-            .setMetadataLogDirectory(config.metadataLogDir())
-            .setReleaseVersion(MetadataVersion.latestProduction())
-            .setPrintStream(new PrintStream(OutputStream.nullOutputStream()));
-        config.logDirs().forEach(formatter::addDirectory);
-        formatter.addDirectory(config.metadataLogDir());
-        for (String key : cluster.stringPropertyNames()) {
-            if (!key.startsWith("feature.") || key.equals("feature.kraft.version")) {
-                continue;
-            }
-            short level = Short.parseShort(cluster.getProperty(key));
-            if (key.equals("feature.metadata.version")) {
-                formatter.setReleaseVersion(MetadataVersion.fromFeatureLevel(level));
-            } else {
-                formatter.setFeatureLevel(key.substring("feature.".length()), level);
-            }
-        }
-        formatter.run();
     }
 
     private static Properties load(Path file) throws IOException {
