@@ -86,6 +86,6 @@ mod tests {
         let codes = [1, 2, 3, 6].map(|version| code(&Refusal::DeletionDisabled, version));
         let (old, new) = (ErrorCode::InvalidRequest, ErrorCode::TopicDeletionDisabled);
         assert_eq!(codes, [old, old, new, new]);
-        assert_eq!(code(&Refusal::InternalTopic, 1), ErrorCode::InvalidTopicException);
+        assert_eq!(code(&Refusal::UnknownTopic, 1), ErrorCode::UnknownTopicOrPartition);
     }
 }
