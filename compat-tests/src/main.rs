@@ -11,6 +11,7 @@ mod formats;
 mod from_kafka;
 mod hostile;
 mod jbod;
+mod kafka_tests;
 mod options;
 mod places;
 mod proxy;

@@ -47,6 +47,10 @@ pub fn run(places: &Places, suite: &Suite, kind: Kind) -> Result<Row, String> {
             vec![Test::of("differences are found", differential::notices(places))]
         }
         Body::Beside(_) => vec![Test::of("other states are told apart", retention::notices())],
+        // Given the address of a broker, they run on it.
+        Body::Own(_) if suite.folder.name.starts_with("kafka-tests") => {
+            client(places, suite, kind)?
+        }
         Body::Own(_) if suite.folder.name == "restart" => {
             vec![Test::of("planted anomalies are named", restart::notices())]
         }

@@ -7,8 +7,8 @@ use crate::folder::script::Script;
 use crate::places::Places;
 use crate::verdict::Test;
 use crate::{
-    alone, compaction, differential, faults, formats, from_kafka, hostile, jbod, restart,
-    retention, tables,
+    alone, compaction, differential, faults, formats, from_kafka, hostile, jbod, kafka_tests,
+    restart, retention, tables,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -71,6 +71,8 @@ pub fn all(places: &Places) -> Result<Vec<Suite>, String> {
     ];
     let alone = |name: &str, set: Set, run: AloneRun| Suite { set, ..own(name, Body::Alone(run)) };
     suites.extend([
+        own("kafka-tests", Body::Own(kafka_tests::run)),
+        Suite { set: Set::All, ..own("kafka-tests-more", Body::Own(kafka_tests::run)) },
         alone("formats", Set::Ci, formats::run),
         alone("fuzz", Set::All, alone::fuzz),
         alone("fuzz-long", Set::Long, alone::fuzz_long),

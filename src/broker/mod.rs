@@ -22,7 +22,7 @@ use crate::controller::{Ask, GROUP_FEATURE, Handle as ControllerHandle, Producer
 use crate::coordinator::group::GroupCoordinator;
 use crate::env::Env;
 use crate::machine::AskError;
-use crate::metadata::{Image, Publisher};
+use crate::metadata::{Endpoint, Image, Publisher};
 use crate::replica::Replicas;
 use crate::security::Authorizer;
 use crate::telemetry::Metrics;
@@ -50,6 +50,8 @@ pub struct Broker {
     pub replicas: Arc<Replicas>,
     pub groups: Arc<GroupCoordinator>,
     pub controller: ControllerHandle,
+    /// Where this node is asked as a controller.
+    pub controller_endpoints: Vec<Endpoint>,
     pub producer_ids: Arc<ProducerIds>,
     pub authorizer: Authorizer,
     pub requests: RequestCounters,

@@ -64,6 +64,8 @@ pub struct Listeners {
     /// What clients are told, by name, for some or all of the client listeners; host and port may
     /// be still to be filled in (see [`Listeners::advertised_for`]).
     pub advertised: Vec<EndPoint>,
+    /// What is told of each controller listener: itself, if nothing else is written.
+    pub controller_advertised: Vec<EndPoint>,
     /// Name of the advertised listener that brokers use.
     pub inter_broker: String,
 }
@@ -89,24 +91,29 @@ impl Listeners {
             Some(written) => parse_all(written, &protocols)?,
             None => client.clone(),
         };
-        let advertised: Vec<_> =
-            advertised.into_iter().filter(|one| !is_controller(&one.name, node)).collect();
+        let (told, advertised): (Vec<_>, Vec<_>) =
+            advertised.into_iter().partition(|one| is_controller(&one.name, node));
+        let told =
+            |own: &EndPoint| told.iter().find(|one| one.name == own.name).unwrap_or(own).clone();
+        let controller_advertised = controller.iter().map(told).collect();
         let inter_broker = match &node.inter_broker_listener_name {
             Some(name) => name.to_uppercase(),
             None => node.security_inter_broker_protocol.clone(),
         };
         check_inter_broker(node, &protocols, &inter_broker)?;
-        let listeners = Self { client, controller, advertised, inter_broker };
+        let listeners =
+            Self { client, controller, advertised, controller_advertised, inter_broker };
         listeners.check_protocols()?;
         listeners.check_advertised(&all)?;
         Ok(listeners)
     }
 
-    /// What clients of listener `name` are told once it is bound to `port`.
+    /// What is told of listener `name` once it is bound to `port`.
     /// - `own_host`: the machine's name, for a listener on every address that has no advertised
     ///   host.
     pub fn advertised_for(&self, name: &str, port: u16, own_host: &str) -> Option<(String, u16)> {
-        let endpoint = self.advertised.iter().find(|endpoint| endpoint.name == name)?;
+        let mut told = self.advertised.iter().chain(&self.controller_advertised);
+        let endpoint = told.find(|endpoint| endpoint.name == name)?;
         let host = if endpoint.host.is_empty() { own_host } else { &endpoint.host };
         let port = if endpoint.port == 0 { port } else { endpoint.port };
         Some((host.to_owned(), port))

@@ -1,5 +1,7 @@
 //! What a fresh cluster's metadata log begins with.
 
+use std::collections::BTreeMap;
+
 use super::request::RegisterBroker;
 use crate::common::Offset;
 use crate::machine::{Batch, EntryKind, Record};
@@ -50,17 +52,32 @@ pub const FEATURES: &[Feature] = &[
     Feature { name: GROUP_FEATURE, min: 0, max: 1, level: 1 },
 ];
 
+/// Finalized levels by the names of [`FEATURES`]; one that is not there is at level 0.
+pub type Levels = BTreeMap<&'static str, i16>;
+
+/// Those that a cluster begins with when nobody said others.
+pub fn fresh_levels() -> Levels {
+    FEATURES.iter().map(|feature| (feature.name, feature.level)).collect()
+}
+
 /// The first records of a fresh single-node cluster, from offset 0 on: the broker's own
 /// registration last, and serving at once.
-/// - `min_insync_replicas`: the static value; Kafka makes it the cluster's dynamic one, since all
-///   brokers must agree on it once eligible leader replicas count (KIP-966).
-pub fn bootstrap(broker: &RegisterBroker, min_insync_replicas: i32) -> Vec<MetadataRecord> {
-    let level = |feature: &Feature| {
-        FeatureLevelRecord { name: feature.name.into(), feature_level: feature.level }.into()
+/// - `min_insync_replicas`: the static value; Kafka makes it the cluster's dynamic one where
+///   eligible leader replicas count (KIP-966), since all brokers must agree on it then.
+pub fn bootstrap(
+    broker: &RegisterBroker,
+    min_insync_replicas: i32,
+    levels: &Levels,
+) -> Vec<MetadataRecord> {
+    let level = |feature: &Feature| levels.get(feature.name).copied().filter(|level| *level > 0);
+    let record = |(feature, level): (&Feature, i16)| {
+        FeatureLevelRecord { name: feature.name.into(), feature_level: level }.into()
     };
-    let mut records: Vec<MetadataRecord> =
-        FEATURES.iter().filter(|feature| feature.level > 0).map(level).collect();
-    records.push(min_isr_record("", Some(min_insync_replicas.to_string())));
+    let finalized = FEATURES.iter().filter_map(|feature| Some((feature, level(feature)?)));
+    let mut records: Vec<MetadataRecord> = finalized.map(record).collect();
+    if levels.get(ELR_FEATURE).is_some_and(|level| *level > 0) {
+        records.push(min_isr_record("", Some(min_insync_replicas.to_string())));
+    }
     let registration = Broker {
         id: broker.id,
         epoch: records.len() as Offset,

@@ -30,7 +30,9 @@ mod tests;
 mod update_features;
 mod world;
 
-pub use bootstrap::{FEATURES, Feature, GROUP_FEATURE, batch_of, bootstrap};
+pub use bootstrap::{
+    FEATURES, Feature, GROUP_FEATURE, Levels, METADATA_FEATURE, batch_of, bootstrap, fresh_levels,
+};
 pub use error::{
     AssignmentFault, BrokerFault, ConfigFault, FeatureFault, LevelFault, NameFault,
     PartitionsFault, PlacementFault, Refusal, RequestFault, TooLarge,

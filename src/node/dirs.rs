@@ -10,7 +10,6 @@ use crate::config::BrokerConfig;
 use crate::controller::{AssignDirectories, FailDirectories, Handle};
 use crate::env::{Env, Tasks};
 use crate::metadata::Image;
-use crate::protocol::records::metadata::MetadataRecord;
 use crate::replica::{Assign, Replicas, ReplicasConfig, TellFailed};
 use crate::storage::{Identity, Inspected, LogDir, LogDirOptions, StorageError, inspect};
 use crate::telemetry::Metrics;
@@ -23,8 +22,8 @@ pub struct OpenedDirs {
     pub dead: Vec<String>,
     /// Where the quorum has its log.
     pub metadata: PathBuf,
-    /// The metadata of a Kafka node whose directories these were.
-    pub imported: Option<Vec<MetadataRecord>>,
+    /// What Kafka left, if these were its directories.
+    pub imported: Option<import::Imported>,
 }
 
 /// The directory whose loss ends the process, since the metadata is in it.
@@ -65,7 +64,8 @@ fn look(
 pub fn open(config: &BrokerConfig, env: &Env) -> Result<OpenedDirs, NodeError> {
     let parent = metadata_parent(config);
     let metadata = parent.join(quorum::DIR_NAME);
-    let imported = import::look(config, env, &parent, &look(config, env, &parent)?)?;
+    let (node, found) = (BrokerId(config.node.node_id), look(config, env, &parent)?);
+    let imported = import::look(node, &env.files, &parent, &found)?;
     let made = env.files.create_dir_all(&metadata);
     let dir = metadata.display().to_string();
     made.map_err(|source| NodeError::Directory { dir, source })?;

@@ -1,6 +1,7 @@
 //! A data directory that Apache Kafka wrote: its `__cluster_metadata-0` becomes the first records of
-//! Ottla's own metadata log, once, and is left as it is. What cannot be taken over is refused before
-//! anything is touched.
+//! Ottla's own metadata log, once, and is left as it is. One that `kafka-storage format` made and no
+//! broker has used says which feature levels the cluster begins with. What cannot be taken over is
+//! refused before anything is touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,9 +11,8 @@ use bytes::Bytes;
 use super::error::NodeError;
 use super::quorum::DIR_NAME;
 use crate::common::{BrokerId, Offset, varint};
-use crate::config::BrokerConfig;
-use crate::controller::FEATURES;
-use crate::env::{Env, Files};
+use crate::controller::{FEATURES, Levels, METADATA_FEATURE};
+use crate::env::Files;
 use crate::metadata::{ConfigKind, Image};
 use crate::protocol::batch::{self, BatchHeader, crc_of, records};
 use crate::protocol::records::metadata::MetadataRecord;
@@ -20,6 +20,8 @@ use crate::storage::Inspected;
 
 const KAFKA_METADATA: &str = "__cluster_metadata-0";
 const CHECKPOINT: &str = ".checkpoint";
+/// All that `kafka-storage format` leaves before Kafka 4.4: the snapshot that the log begins with.
+const BOOTSTRAP: &str = "bootstrap.checkpoint";
 
 /// Control records, by type: who leads with whom, and who may vote (KIP-853).
 const LEADER_CHANGE: i16 = 2;
@@ -42,25 +44,37 @@ mod kind {
     pub const UNREGISTER_CONTROLLER: u32 = 29;
 }
 
-/// The records to begin with, if the directories are Kafka's and were never opened here.
+/// What Kafka left for the cluster to begin with.
+#[derive(Debug, PartialEq)]
+pub enum Imported {
+    /// The metadata of a node that has served.
+    Cluster(Vec<MetadataRecord>),
+    /// Of a directory that was only formatted: finalized levels of features.
+    Formatted(Levels),
+}
+
+/// What to begin with, if the directories are Kafka's and were never opened here.
 ///
 /// # Errors
 /// [`NodeError::Import`].
 pub fn look(
-    config: &BrokerConfig,
-    env: &Env,
+    node: BrokerId,
+    files: &Files,
     parent: &Path,
     dirs: &[(PathBuf, Inspected)],
-) -> Result<Option<Vec<MetadataRecord>>, NodeError> {
-    let files = &env.files;
+) -> Result<Option<Imported>, NodeError> {
     let own = files.list(&parent.join(DIR_NAME)).unwrap_or_default();
     if own.iter().any(|entry| !entry.name.starts_with('.')) {
         return Ok(None);
     }
-    let from = parent.join(KAFKA_METADATA);
+    let mut from = parent.join(KAFKA_METADATA);
     let refuse = |dir: &Path, reason: String| {
         Err(NodeError::Import { dir: dir.display().to_string(), reason })
     };
+    let is_log = files.exists(&from);
+    if !is_log {
+        from = parent.join(BOOTSTRAP);
+    }
     if !files.exists(&from) {
         let Some((dir, _)) = dirs.iter().find(|(_, inspected)| inspected.has_logs) else {
             return Ok(None);
@@ -73,12 +87,15 @@ pub fn look(
             return refuse(dir, reason);
         }
     }
-    let node = BrokerId(config.node.node_id);
-    match read(files, &from, node).and_then(|read| read.into_records(node)) {
-        Ok(records) => {
-            let count = records.len();
-            tracing::info!(from = %from.display(), records = count, "metadata taken over from Kafka");
-            Ok(Some(records))
+    let read =
+        if is_log { read_log(files, &from, node) } else { read_snapshot(files, &from, node) };
+    match read.and_then(|read| read.into_imported(node)) {
+        Ok(imported) => {
+            if let Imported::Cluster(records) = &imported {
+                let (from, records) = (from.display(), records.len());
+                tracing::info!(%from, records, "metadata taken over from Kafka");
+            }
+            Ok(Some(imported))
         }
         Err(reason) => refuse(&from, reason),
     }
@@ -94,26 +111,22 @@ struct Reading {
     others: BTreeMap<&'static str, BTreeSet<Vec<u8>>>,
 }
 
+fn said(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("`{}`: {error}", path.display())
+}
+
 /// Reads the newest snapshot and the log behind it, up to the first batch that is not whole.
-fn read(files: &Files, dir: &Path, node: BrokerId) -> Result<Reading, String> {
-    let said =
-        |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
+fn read_log(files: &Files, dir: &Path, node: BrokerId) -> Result<Reading, String> {
     let list = files.list(dir).map_err(|error| said(dir, &error))?;
     let names: Vec<&str> = list.iter().map(|entry| entry.name.as_str()).collect();
-    let mut reading = Reading::default();
-    let mut next: Offset = 0;
     let snapshot = names.iter().rev().find_map(|name| {
         let end = name.strip_suffix(CHECKPOINT)?.split_once('-')?.0.parse().ok()?;
         Some((dir.join(name), end))
     });
-    if let Some((path, end)) = snapshot {
-        let content = Bytes::from(files.read(&path).map_err(|error| said(&path, &error))?);
-        let read = reading.take(&content, None, node).map_err(|error| said(&path, &error))?;
-        if read < content.len() {
-            return Err(said(&path, &format!("damaged at byte {read}")));
-        }
-        next = end;
-    }
+    let (mut reading, mut next) = match snapshot {
+        Some((path, end)) => (read_snapshot(files, &path, node)?, end),
+        None => (Reading::default(), 0),
+    };
     let logs: Vec<PathBuf> =
         names.iter().filter(|name| name.ends_with(".log")).map(|name| dir.join(name)).collect();
     for (at, path) in logs.iter().enumerate() {
@@ -124,6 +137,16 @@ fn read(files: &Files, dir: &Path, node: BrokerId) -> Result<Reading, String> {
         if read < content.len() && at + 1 < logs.len() {
             return Err(said(path, &format!("damaged at byte {read}")));
         }
+    }
+    Ok(reading)
+}
+
+fn read_snapshot(files: &Files, path: &Path, node: BrokerId) -> Result<Reading, String> {
+    let mut reading = Reading::default();
+    let content = Bytes::from(files.read(path).map_err(|error| said(path, &error))?);
+    let read = reading.take(&content, None, node).map_err(|error| said(path, &error))?;
+    if read < content.len() {
+        return Err(said(path, &format!("damaged at byte {read}")));
     }
     Ok(reading)
 }
@@ -215,14 +238,19 @@ impl Reading {
         };
     }
 
-    /// The image as a log of Ottla's begins with.
-    fn into_records(self, node: BrokerId) -> Result<Vec<MetadataRecord>, String> {
+    /// What a log of Ottla's begins with.
+    fn into_imported(self, node: BrokerId) -> Result<Imported, String> {
         let others = self.others.iter().filter(|(_, all)| !all.is_empty());
         let others: Vec<String> =
             others.map(|(what, all)| format!("{} {what}", all.len())).collect();
         if !others.is_empty() {
             let others = others.join(", ");
             return Err(format!("it has {others}, which this version does not know"));
+        }
+        let levels = self.levels()?;
+        let is_formatted = levels.contains_key(METADATA_FEATURE);
+        if is_formatted && self.image.brokers().next().is_none() && self.image.topics().is_empty() {
+            return Ok(Imported::Formatted(levels));
         }
         if self.image.broker(node).is_none() {
             return Err(format!("no broker {node} is registered in it: it is a controller's"));
@@ -238,11 +266,21 @@ impl Reading {
                 resource.name
             ));
         }
-        let known = |name: &str| FEATURES.iter().find(|feature| feature.name == name);
-        let mut left = Vec::new();
+        let served = |record: &MetadataRecord| match record {
+            MetadataRecord::FeatureLevel(record) => levels.contains_key(&*record.name),
+            _ => true,
+        };
+        Ok(Imported::Cluster(self.image.to_records().filter(served).collect()))
+    }
+
+    /// Levels of the features that are served; the others are left out.
+    fn levels(&self) -> Result<Levels, String> {
+        let (mut levels, mut left) = (Levels::new(), Vec::new());
         for (name, level) in self.image.features() {
-            match known(name) {
-                Some(feature) if (feature.min..=feature.max).contains(&level) => {}
+            match FEATURES.iter().find(|feature| *feature.name == **name) {
+                Some(feature) if (feature.min..=feature.max).contains(&level) => {
+                    levels.insert(feature.name, level);
+                }
                 Some(feature) => {
                     let (min, max) = (feature.min, feature.max);
                     return Err(format!("its {name} is {level}, {min} to {max} can be served"));
@@ -256,11 +294,7 @@ impl Reading {
                 "features of Kafka are not served and left out"
             );
         }
-        let served = |record: &MetadataRecord| match record {
-            MetadataRecord::FeatureLevel(record) => known(&record.name).is_some(),
-            _ => true,
-        };
-        Ok(self.image.to_records().filter(served).collect())
+        Ok(levels)
     }
 }
 
@@ -339,13 +373,21 @@ mod tests {
         builder.build()
     }
 
-    /// Names of the topics taken over from a log with this content, or why not.
-    fn take(log: &[u8]) -> Result<Vec<String>, String> {
+    /// Of a log with this content, or why not.
+    fn imported(log: &[u8]) -> Result<Imported, String> {
         let (files, dir) = (Files::Sim(SimFiles::default()), Path::new("/m"));
         files.create_dir_all(dir).unwrap();
         files.write(&dir.join("00000000000000000000.log"), log).unwrap();
-        let taken = read(&files, dir, BrokerId(1)).and_then(|it| it.into_records(BrokerId(1)));
-        let records = taken.map_err(|said| said.replace("`/m/00000000000000000000.log`: ", ""))?;
+        let read = read_log(&files, dir, BrokerId(1));
+        let taken = read.and_then(|it| it.into_imported(BrokerId(1)));
+        taken.map_err(|said| said.replace("`/m/00000000000000000000.log`: ", ""))
+    }
+
+    /// Names of the topics taken over, or why not.
+    fn take(log: &[u8]) -> Result<Vec<String>, String> {
+        let Imported::Cluster(records) = imported(log)? else {
+            return Err("only formatted".to_owned());
+        };
         let name = |record: &MetadataRecord| match record {
             MetadataRecord::Topic(topic) => Some(topic.name.to_string()),
             _ => None,
@@ -363,6 +405,8 @@ mod tests {
         let table: Vec<Row<'_>> = vec![
             (vec![broker(1), topic("t", 1)],                                    Ok(&["t"])),
             (vec![broker(1), feature("group.version", 1), topic("t", 1)],       Ok(&["t"])),
+            (vec![feature("metadata.version", 99)],                             Err("its metadata.version is 99, 7 to 33 can be served")),
+            (vec![feature("metadata.version", 30), other(11, b"\x02a\x01more")], Err("it has 1 SCRAM credentials, which this version does not know")),
             (vec![broker(1), feature("metadata.version", 99)],                  Err("its metadata.version is 99, 7 to 33 can be served")),
             (vec![topic("t", 1)],                                               Err("no broker 1 is registered in it: it is a controller's")),
             (vec![broker(1), broker(2)],                                        Err("it is of a cluster with other brokers, 2 is one")),
@@ -380,6 +424,42 @@ mod tests {
         for (records, expected) in table {
             let expected = expected.map(|names| names.iter().map(|it| (*it).to_owned()).collect());
             assert_eq!(take(&batch(0, &records)), expected.map_err(str::to_owned), "{records:?}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_was_only_formatted_says_the_levels_of_features() {
+        let metadata = feature("metadata.version", 30);
+        #[rustfmt::skip] // columns
+        let table: [(Vec<Vec<u8>>, Levels); 3] = [
+            (vec![metadata.clone()],                                        [("metadata.version", 30)].into()),
+            (vec![metadata.clone(), feature("group.version", 1)],           [("metadata.version", 30), ("group.version", 1)].into()),
+            (vec![metadata, feature("a.feature.of.a.later.version", 1)],    [("metadata.version", 30)].into()),
+        ];
+        for (records, levels) in table {
+            let found = imported(&batch(0, &records));
+            assert_eq!(found, Ok(Imported::Formatted(levels)), "{records:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_format_of_any_version_left_is_found() {
+        let content = batch(0, &[feature("metadata.version", 30)]);
+        let levels: Levels = [("metadata.version", 30)].into();
+        let parent = Path::new("/m");
+        let table = [
+            ("bootstrap.checkpoint", true),
+            ("__cluster_metadata-0/00000000000000000000-0000000000.checkpoint", true),
+            ("other.checkpoint", false),
+        ];
+        for (name, is_found) in table {
+            let files = Files::Sim(SimFiles::default());
+            let path = parent.join(name);
+            files.create_dir_all(path.parent().unwrap()).unwrap();
+            files.write(&path, &content).unwrap();
+            let dirs = [(parent.to_owned(), Inspected::default())];
+            let found = look(BrokerId(1), &files, parent, &dirs).unwrap();
+            assert_eq!(found, is_found.then(|| Imported::Formatted(levels.clone())), "{name}");
         }
     }
 

@@ -74,10 +74,15 @@ fn resolve(host: &str, port: u16, env: &Env) -> Result<Vec<SocketAddr>, NodeErro
     Ok(addresses)
 }
 
-/// What clients are told of the listeners, by name.
-pub fn advertised(config: &BrokerConfig, taken: &[Taken], env: &Env) -> Vec<Endpoint> {
+/// What is told of the listeners, by name: to clients, or to those who ask the controllers.
+pub fn advertised(
+    config: &BrokerConfig,
+    taken: &[Taken],
+    of_controller: bool,
+    env: &Env,
+) -> Vec<Endpoint> {
     let own_host = own_host(env);
-    let endpoints = taken.iter().filter(|listener| !listener.info.is_controller);
+    let endpoints = taken.iter().filter(|listener| listener.info.is_controller == of_controller);
     let endpoints = endpoints.filter_map(|listener| {
         let port = listener.address.port();
         let (host, port) = config.listeners.advertised_for(&listener.info.name, port, &own_host)?;

@@ -70,7 +70,7 @@ impl Node {
         let opened = dirs::open(&config, &env)?;
         let dirs::OpenedDirs { dirs, dead, metadata: metadata_dir, imported } = opened;
         let cluster_id: Arc<str> = dirs[0].cluster_id().into();
-        let endpoints = listeners::advertised(&config, &taken, &env);
+        let endpoints = listeners::advertised(&config, &taken, false, &env);
         let ids = dirs.iter().map(LogDir::directory_id).collect();
         let mut registration =
             quorum::registration(&config, endpoints.clone(), ids, env.random.uuid());
@@ -111,6 +111,7 @@ impl Node {
             groups: groups.0,
             producer_ids: Arc::new(ProducerIds::new(metadata.handle.clone(), id)),
             controller: metadata.handle.clone(),
+            controller_endpoints: listeners::advertised(&config, &taken, true, &env),
             authorizer: Authorizer::default(),
             requests: RequestCounters::new(&metrics),
         });

@@ -7,15 +7,16 @@ use arc_swap::ArcSwap;
 use uuid::Uuid;
 
 use super::error::NodeError;
+use super::import::Imported;
 use crate::common::{BrokerId, Offset};
 use crate::config::BrokerConfig;
 use crate::controller::{
     self, Controller, FEATURES, Feature, Handle, RegisterBroker, World, batch_of, bootstrap,
+    fresh_levels,
 };
 use crate::env::Env;
 use crate::machine::Runtime;
 use crate::metadata::{Broker, Endpoint, Publisher};
-use crate::protocol::records::metadata::MetadataRecord;
 use crate::quorum::{Quorum, QuorumConfig, QuorumError, Writes, end_process};
 
 /// Directory of the quorum's log, below the metadata directory.
@@ -44,11 +45,15 @@ pub async fn start(
     env: &Env,
     dir: PathBuf,
     registration: &RegisterBroker,
-    imported: Option<Vec<MetadataRecord>>,
+    imported: Option<Imported>,
 ) -> Result<MetadataSide, NodeError> {
     let publisher = Arc::new(Publisher::new());
-    let records = imported
-        .unwrap_or_else(|| bootstrap(registration, config.topic_defaults.min_insync_replicas));
+    let min_isr = config.topic_defaults.min_insync_replicas;
+    let records = match imported {
+        Some(Imported::Cluster(records)) => records,
+        Some(Imported::Formatted(levels)) => bootstrap(registration, min_isr, &levels),
+        None => bootstrap(registration, min_isr, &fresh_levels()),
+    };
     let now_ms = env.clock.wall_ms();
     let fresh_end = records.len() as Offset;
     let tasks = env.tasks.clone();

@@ -5,7 +5,8 @@ use crate::broker::Broker;
 use crate::broker::border;
 use crate::broker::shape::{shared, text};
 use crate::common::TopicId;
-use crate::controller::{DeleteTopicResult, DeleteTopics, TopicReference};
+use crate::controller::{DeleteTopicResult, DeleteTopics, Refusal, TopicReference};
+use crate::protocol::error::ErrorCode;
 use crate::protocol::messages::delete_topics_response::DeletableTopicResult;
 use crate::protocol::messages::{DeleteTopicsRequest, DeleteTopicsResponse, TopicName};
 use crate::security::{Access, Operation, Resource};
@@ -23,10 +24,11 @@ impl Handler for Api {
 
     async fn handle(broker: &Broker, call: &Call<DeleteTopicsRequest>) -> DeleteTopicsResponse {
         let request = &call.request;
-        let topics = read(request, call.header.version);
+        let version = call.header.version;
+        let topics = read(request, version);
         let ask = DeleteTopics { topics: topics.clone() };
         let responses = match broker.ask_controller(ask, request.timeout_ms).await {
-            Ok(results) => results.iter().map(shape).collect(),
+            Ok(results) => results.iter().map(|result| shape(result, version)).collect(),
             Err(error) => {
                 let code = border::ask_code(&error) as i16;
                 let refuse = |topic: &TopicReference| {
@@ -55,14 +57,35 @@ fn read(request: &DeleteTopicsRequest, version: i16) -> Vec<TopicReference> {
     states.collect()
 }
 
-fn shape(result: &DeleteTopicResult) -> DeletableTopicResult {
+/// Clients know TOPIC_DELETION_DISABLED since v3.
+fn code(refusal: &Refusal, version: i16) -> ErrorCode {
+    match border::controller_code(refusal) {
+        ErrorCode::TopicDeletionDisabled if version < 3 => ErrorCode::InvalidRequest,
+        code => code,
+    }
+}
+
+fn shape(result: &DeleteTopicResult, version: i16) -> DeletableTopicResult {
     let shaped = DeletableTopicResult::default()
         .with_name(result.name.as_deref().map(|name| TopicName(text(name))))
         .with_topic_id(result.id.0);
     match &result.outcome {
         Ok(()) => shaped,
         Err(refusal) => shaped
-            .with_error_code(border::controller_code(refusal) as i16)
+            .with_error_code(code(refusal, version) as i16)
             .with_error_message(Some(text(&refusal.to_string()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deletion_that_is_disabled_has_a_code_of_its_own_since_v3() {
+        let codes = [1, 2, 3, 6].map(|version| code(&Refusal::DeletionDisabled, version));
+        let (old, new) = (ErrorCode::InvalidRequest, ErrorCode::TopicDeletionDisabled);
+        assert_eq!(codes, [old, old, new, new]);
+        assert_eq!(code(&Refusal::UnknownTopic, 1), ErrorCode::UnknownTopicOrPartition);
     }
 }

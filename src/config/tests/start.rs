@@ -58,11 +58,28 @@ fn the_environment_of_testcontainers_starts_a_node() {
     let told = |name| listeners.advertised_for(name, 1, "machine");
     assert_eq!(told("PLAINTEXT"), Some(("h".to_owned(), 32768)));
     assert_eq!(told("TC-0"), Some(("kafka".to_owned(), 19092)));
-    assert_eq!(told("CONTROLLER"), None);
+    assert_eq!(told("CONTROLLER"), Some(("0.0.0.0".to_owned(), 9094)));
+    assert_eq!(told("OTHER"), None);
     assert_eq!(config.ottla.cluster_id.as_deref(), Some("4L6g3nShT-eMCtK--X86sw"));
     assert_eq!(config.group.initial_rebalance_delay_ms, 0);
     assert_eq!(notices.not_honoured, ["transaction.state.log.min.isr"]);
     assert_eq!(notices.unknown, []);
+}
+
+#[test]
+fn a_controllers_listener_is_told_as_advertised() {
+    let file = file(
+        "process.roles=broker,controller;controller.listener.names=CONTROLLER,SECOND;node.id=1;\
+         controller.quorum.voters=1@localhost:9093;\
+         listeners=PLAINTEXT://:9092,CONTROLLER://:9093,SECOND://:0;\
+         advertised.listeners=PLAINTEXT://h:1,CONTROLLER://c:2",
+    );
+    let listeners = load(&file).unwrap().0.listeners;
+    let table = [("PLAINTEXT", "h", 1), ("CONTROLLER", "c", 2), ("SECOND", "machine", 7)];
+    for (name, host, port) in table {
+        let told = listeners.advertised_for(name, 7, "machine");
+        assert_eq!(told, Some((host.to_owned(), port)), "{name}");
+    }
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn a_new_leader_counts_sessions_from_its_election_on() {
 
 #[test]
 fn a_fresh_cluster_begins_as_kafkas_does() {
-    let records = bootstrap(&registration(1, 1), 1);
+    let records = bootstrap(&registration(1, 1), 1, &fresh_levels());
     let mut lab = Lab::new(0);
     lab.replay(&records);
     let image = lab.image();
@@ -286,6 +286,19 @@ fn a_fresh_cluster_begins_as_kafkas_does() {
     assert!(
         matches!(&records[0], MetadataRecord::FeatureLevel(it) if &*it.name == "metadata.version")
     );
+}
+
+#[test]
+fn a_formatted_cluster_begins_at_the_levels_it_was_given() {
+    let levels = [("metadata.version", 30), ("eligible.leader.replicas.version", 0)].into();
+    let mut lab = Lab::new(0);
+    lab.replay(&bootstrap(&registration(1, 1), 1, &levels));
+    let image = lab.image();
+    let features: Vec<_> = image.features().map(|(name, level)| (&**name, level)).collect();
+    assert_eq!(features, [("metadata.version", 30)]);
+    // What all brokers must agree on with eligible leader replicas they need not without.
+    assert_eq!(image.configs(&ConfigResource::all_brokers()), None);
+    assert!(image.broker(BrokerId(1)).is_some());
 }
 
 #[test]

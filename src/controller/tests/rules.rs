@@ -8,7 +8,7 @@ const TAGS: &str = "streams.rack.aware.assignment.tags";
 fn lab() -> Lab {
     let mut lab = Lab::new(0);
     lab.world = World::new(&BrokerConfig::default(), true);
-    lab.replay(&bootstrap(&registration(lab.world_node(), 1), 1));
+    lab.replay(&bootstrap(&registration(lab.world_node(), 1), 1, &fresh_levels()));
     lab
 }
 
