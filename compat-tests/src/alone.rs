@@ -4,7 +4,7 @@ use crate::places::Places;
 use crate::verdict::{Test, Verdict};
 use ottla::fuzz::TARGETS;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -24,22 +24,23 @@ const SEEDS_EACH: usize = 1_000;
 
 /// A minute for each target.
 pub fn fuzz(places: &Places) -> Result<Vec<Test>, String> {
-    each_target(places, SECONDS_EACH).map(|(tests, _)| tests)
+    Ok(each_target(places, &build(places)?, SECONDS_EACH).0)
 }
 
 /// The same time for each target, until all together were executed often enough.
 pub fn fuzz_long(places: &Places) -> Result<Vec<Test>, String> {
+    let binary = build(places)?;
     let (mut executed, mut tests) = (0, Vec::new());
     while executed < EXECUTIONS && !tests.iter().any(|test: &Test| test.verdict == Verdict::Fail) {
-        let (round, count) = each_target(places, SECONDS_EACH_ROUND)?;
+        let (round, count) = each_target(places, &binary, SECONDS_EACH_ROUND);
         (tests, executed) = (round, executed + count);
         println!("fuzz: {executed} of {EXECUTIONS} executions");
     }
     Ok(tests)
 }
 
-/// Returns how often all were executed, too.
-fn each_target(places: &Places, seconds: u64) -> Result<(Vec<Test>, u64), String> {
+/// Returns the program that has all targets.
+fn build(places: &Places) -> Result<PathBuf, String> {
     let home = places.home.join("fuzz");
     let built = Command::new("cargo")
         .args(["build", "--release", "--quiet", "--target", MACHINE, "--target-dir"])
@@ -50,12 +51,16 @@ fn each_target(places: &Places, seconds: u64) -> Result<(Vec<Test>, u64), String
     if !built.map_err(|e| format!("cargo: {e}"))?.success() {
         return Err("the fuzz targets cannot be built".to_owned());
     }
-    let binary = places.cache.join("fuzz").join(MACHINE).join("release/ottla-fuzz");
+    Ok(places.cache.join("fuzz").join(MACHINE).join("release/ottla-fuzz"))
+}
+
+/// Returns how often all were executed, too.
+fn each_target(places: &Places, binary: &Path, seconds: u64) -> (Vec<Test>, u64) {
     let next = AtomicUsize::new(0);
     let ended = Mutex::new(BTreeMap::new());
     let work = || {
         while let Some((name, _)) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = one_target(places, &binary, seconds, name);
+            let outcome = one_target(places, binary, seconds, name);
             ended.lock().unwrap_or_else(PoisonError::into_inner).insert(*name, outcome);
         }
     };
@@ -69,7 +74,7 @@ fn each_target(places: &Places, seconds: u64) -> Result<(Vec<Test>, u64), String
         tests.push(Test::of(format!("fuzz {name}"), outcome.map(drop)));
     }
     println!("fuzz: {executed} executions of {} targets", tests.len());
-    Ok((tests, executed))
+    (tests, executed)
 }
 
 /// Returns how often it was executed.

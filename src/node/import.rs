@@ -67,14 +67,14 @@ pub fn look(
     if own.iter().any(|entry| !entry.name.starts_with('.')) {
         return Ok(None);
     }
-    let mut from = parent.join(KAFKA_METADATA);
     let refuse = |dir: &Path, reason: String| {
         Err(NodeError::Import { dir: dir.display().to_string(), reason })
     };
-    let is_log = files.exists(&from);
-    if !is_log {
-        from = parent.join(BOOTSTRAP);
-    }
+    let (log, snapshot) = (parent.join(KAFKA_METADATA), parent.join(BOOTSTRAP));
+    let (from, read): (_, Read) = match files.exists(&log) {
+        true => (log, read_log),
+        false => (snapshot, read_snapshot),
+    };
     if !files.exists(&from) {
         let Some((dir, _)) = dirs.iter().find(|(_, inspected)| inspected.has_logs) else {
             return Ok(None);
@@ -87,9 +87,7 @@ pub fn look(
             return refuse(dir, reason);
         }
     }
-    let read =
-        if is_log { read_log(files, &from, node) } else { read_snapshot(files, &from, node) };
-    match read.and_then(|read| read.into_imported(node)) {
+    match read(files, &from, node).and_then(|read| read.into_imported(node)) {
         Ok(imported) => {
             if let Imported::Cluster(records) = &imported {
                 let (from, records) = (from.display(), records.len());
@@ -100,6 +98,8 @@ pub fn look(
         Err(reason) => refuse(&from, reason),
     }
 }
+
+type Read = fn(&Files, &Path, BrokerId) -> Result<Reading, String>;
 
 /// What the log has said so far.
 #[derive(Default)]

@@ -74,16 +74,17 @@ fn resolve(host: &str, port: u16, env: &Env) -> Result<Vec<SocketAddr>, NodeErro
     Ok(addresses)
 }
 
-/// What is told of the listeners, by name: to clients, or to those who ask the controllers.
-pub fn advertised(
-    config: &BrokerConfig,
-    taken: &[Taken],
-    of_controller: bool,
-    env: &Env,
-) -> Vec<Endpoint> {
+/// What is told of the listeners, by name.
+pub struct Advertised {
+    pub to_clients: Vec<Endpoint>,
+    /// To those who ask the controllers.
+    pub of_controllers: Vec<Endpoint>,
+}
+
+/// What is told of the listeners. The machine's own name is looked up once: that may take a while.
+pub fn advertised(config: &BrokerConfig, taken: &[Taken], env: &Env) -> Advertised {
     let own_host = own_host(env);
-    let endpoints = taken.iter().filter(|listener| listener.info.is_controller == of_controller);
-    let endpoints = endpoints.filter_map(|listener| {
+    let endpoint = |listener: &Taken| {
         let port = listener.address.port();
         let (host, port) = config.listeners.advertised_for(&listener.info.name, port, &own_host)?;
         Some(Endpoint {
@@ -92,8 +93,12 @@ pub fn advertised(
             port,
             security_protocol: listener.security_protocol,
         })
-    });
-    endpoints.collect()
+    };
+    let of = |is_controller: bool| {
+        let listeners = taken.iter().filter(|one| one.info.is_controller == is_controller);
+        listeners.filter_map(endpoint).collect()
+    };
+    Advertised { to_clients: of(false), of_controllers: of(true) }
 }
 
 /// The machine's name, if the machine itself can resolve it.

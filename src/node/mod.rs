@@ -70,10 +70,10 @@ impl Node {
         let opened = dirs::open(&config, &env)?;
         let dirs::OpenedDirs { dirs, dead, metadata: metadata_dir, imported } = opened;
         let cluster_id: Arc<str> = dirs[0].cluster_id().into();
-        let endpoints = listeners::advertised(&config, &taken, false, &env);
+        let told = listeners::advertised(&config, &taken, &env);
         let ids = dirs.iter().map(LogDir::directory_id).collect();
         let mut registration =
-            quorum::registration(&config, endpoints.clone(), ids, env.random.uuid());
+            quorum::registration(&config, told.to_clients.clone(), ids, env.random.uuid());
         let metadata = quorum::start(&config, &env, metadata_dir, &registration, imported).await?;
         let id = BrokerId(config.node.node_id);
         let last_epoch = match metadata.is_fresh {
@@ -111,7 +111,7 @@ impl Node {
             groups: groups.0,
             producer_ids: Arc::new(ProducerIds::new(metadata.handle.clone(), id)),
             controller: metadata.handle.clone(),
-            controller_endpoints: listeners::advertised(&config, &taken, true, &env),
+            controller_endpoints: told.of_controllers,
             authorizer: Authorizer::default(),
             requests: RequestCounters::new(&metrics),
         });
@@ -125,7 +125,7 @@ impl Node {
         open(taken, &broker, &config, &stop, frames)?;
         let http_address = http_taken.as_ref().map(|(_, address)| address.to_string());
         let http = open_http(http_taken, &env, &metrics, &draining)?;
-        let ready_line = ready_line(&broker, &endpoints, http_address, &config);
+        let ready_line = ready_line(&broker, &told.to_clients, http_address, &config);
         let ephemeral = is_ephemeral.then(|| PathBuf::from(&config.log.directories()[0]));
         Ok(Self { env, broker, metadata, stop, http, draining, ready_line, ephemeral })
     }

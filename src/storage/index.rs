@@ -137,8 +137,12 @@ impl<E: IndexEntry> ActiveIndex<E> {
 
     /// The last entry whose key is ≤ `key`.
     pub(super) fn lookup(&self, key: E::Key) -> Option<E> {
-        let after = self.entries.partition_point(|entry| entry.key() <= key);
-        after.checked_sub(1).map(|at| self.entries[at])
+        self.count_until(key).checked_sub(1).map(|at| self.entries[at])
+    }
+
+    /// How many entries have a key ≤ `key`.
+    pub(super) fn count_until(&self, key: E::Key) -> usize {
+        self.entries.partition_point(|entry| entry.key() <= key)
     }
 
     pub(super) fn push(&mut self, entry: E) {

@@ -372,11 +372,8 @@ impl ActiveSegment {
     /// The position of the index entry that is the `count`th before `offset`, or the segment's begin;
     /// how many entries lie between.
     pub(super) fn position_back(&self, offset: Offset, count: usize) -> (u32, usize) {
-        let relative = (offset - self.base_offset()).clamp(0, i64::from(u32::MAX)) as u32;
-        let entries = self.offsets.entries();
-        let before = entries.partition_point(|entry| entry.relative_offset < relative);
-        let begin = before.checked_sub(count).map(|at| (entries[at].position, count));
-        begin.unwrap_or((0, before))
+        let before = self.offsets.count_until(relative_before(self.base_offset(), offset));
+        back(before, count, |at| self.offsets.entries()[at])
     }
 
     /// Cuts the file at `position` and the indexes with it; `offset` is the new end. The largest
@@ -528,13 +525,23 @@ impl SealedSegment {
         offset: Offset,
         count: usize,
     ) -> Result<(u32, usize), DiskError> {
-        let relative = (offset - self.base_offset() - 1).clamp(0, i64::from(u32::MAX)) as u32;
         let entries = self.file.offset_index()?;
-        let before = index::count_until::<OffsetEntry>(&entries, relative);
-        let begin =
-            before.checked_sub(count).map(|at| (index::entry::<OffsetEntry>(&entries, at), count));
-        Ok(begin.map_or((0, before), |(entry, count)| (entry.position.min(self.size_bytes), count)))
+        let before = relative_before(self.base_offset(), offset);
+        let before = index::count_until::<OffsetEntry>(&entries, before);
+        let (position, found) = back(before, count, |at| index::entry(&entries, at));
+        Ok((position.min(self.size_bytes), found))
     }
+}
+
+/// The offset before `offset`, as an index has it.
+fn relative_before(base_offset: Offset, offset: Offset) -> u32 {
+    (offset - base_offset - 1).clamp(0, i64::from(u32::MAX)) as u32
+}
+
+/// Goes `count` entries back from the first `before` ones, or to the segment's begin.
+fn back(before: usize, count: usize, entry: impl Fn(usize) -> OffsetEntry) -> (u32, usize) {
+    let at = before.checked_sub(count);
+    at.map_or((0, before), |at| (entry(at).position, count))
 }
 
 /// The first batch from `position` on whose last offset is ≥ `offset`; `None` when `end` comes

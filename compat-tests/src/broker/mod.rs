@@ -115,9 +115,8 @@ impl Broker {
     /// Stops every thread where it is, as a machine does that loses its power: nothing is answered
     /// from then on. Returns once none of them runs any more.
     pub fn freeze(&self) -> Result<(), String> {
+        self.signal("-STOP")?;
         let pid = self.pid();
-        let sent = Command::new("kill").args(["-STOP", &pid.to_string()]).status();
-        sent.map_err(|e| format!("kill: {e}"))?;
         let stands = |stat: &str| {
             let state = stat.rsplit(") ").next().unwrap_or_default();
             // One that waits for the disk stops before it sees what came of it.
@@ -136,6 +135,11 @@ impl Broker {
         Err(format!("the threads of {pid} do not stop"))
     }
 
+    fn signal(&self, signal: &str) -> Result<(), String> {
+        let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status();
+        sent.map(drop).map_err(|e| format!("kill: {e}"))
+    }
+
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -143,9 +147,7 @@ impl Broker {
     /// Stops the broker and waits for its end; returns its exit code, none after a kill.
     pub fn stop(&mut self, how: Stop) -> Result<Option<i32>, String> {
         if self.is_running() {
-            let signal = if how == Stop::Term { "-TERM" } else { "-KILL" };
-            let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status();
-            sent.map_err(|e| format!("kill: {e}"))?;
+            self.signal(if how == Stop::Term { "-TERM" } else { "-KILL" })?;
         }
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
