@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::testing::{
     Disk, EPOCH, NOW, append, batch, by_producer, contents, fill, partition, row, small, topic_id,
 };
-use super::{Identity, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError};
+use super::{
+    CheckpointRow, Identity, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError,
+};
 use crate::common::{BrokerId, TopicPartition};
 use crate::env::{FaultOn, Random};
 
@@ -369,6 +371,24 @@ fn the_first_flush_of_a_log_makes_its_name_durable() {
     disk.sim.crash(0);
     let (_dir, log) = disk.reopen(None);
     assert_eq!(log.end_offset(), 3);
+}
+
+/// The housekeeping, the cleaner and moves between directories write them when they come to it.
+#[test]
+fn checkpoints_may_be_written_by_several_at_once() {
+    let disk = Disk::new(small());
+    let dir = disk.open().unwrap();
+    let log = disk.create(&dir);
+    let write = |from: i64| {
+        for at in from..from + 200 {
+            let row = CheckpointRow { recovery_point: at, high_watermark: at, ..row(&log) };
+            dir.write_checkpoints(&[row]).unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| write(0));
+        scope.spawn(|| write(1_000));
+    });
 }
 
 #[test]

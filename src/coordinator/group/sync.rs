@@ -35,6 +35,8 @@ impl Turn<'_> {
             GroupState::CompletingRebalance => self.sync_completing(group, ask),
             GroupState::Stable => {
                 self.has_synced(group, &ask.member_id);
+                // It has been heard of, perhaps for the first time since the rebalance ended.
+                self.arm_session(group, &ask.member_id);
                 let member = group.members.get(&ask.member_id);
                 let assignment = member.map(|member| member.assignment.clone());
                 self.answer(GroupAnswer::Sync(Ok(Synced {

@@ -56,7 +56,8 @@ impl Turn<'_> {
             members.push((member.id.clone(), Arc::new(about), Arc::new(assigned)));
         }
         let mut work = Work::instead_of_classic(id);
-        let epoch = group.generation_id;
+        // Epoch 0 would tell a member to join; a group that is still in its first rebalance has it.
+        let epoch = group.generation_id.max(1);
         for (id, about, _) in &members {
             work.push(ConsumerChange::Member(id.clone(), Some(about.clone())));
         }

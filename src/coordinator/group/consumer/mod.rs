@@ -18,7 +18,7 @@ mod reconcile;
 mod regex;
 mod state;
 mod step;
-mod types;
+pub(super) mod types;
 
 pub use change::ConsumerChange;
 pub use convert::tombstones;

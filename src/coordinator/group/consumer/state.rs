@@ -128,7 +128,8 @@ impl Default for ConsumerGroup {
     fn default() -> Self {
         Self {
             epoch: GroupEpoch { epoch: 1, metadata_hash: 0 },
-            target_epoch: TargetEpoch::default(),
+            // Nobody has been assigned anything yet, which needs no record.
+            target_epoch: TargetEpoch { epoch: 1, timestamp_ms: 0 },
             members: OrdMap::new(),
             targets: OrdMap::new(),
             regexes: OrdMap::new(),

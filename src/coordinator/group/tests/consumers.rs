@@ -269,6 +269,8 @@ fn a_static_member_that_comes_back_takes_its_place_and_its_partitions() {
 #[test]
 fn a_regular_expression_is_resolved_aside_and_again_when_topics_come() {
     let mut bench = bench(&[1, 1]);
+    // The first assignment does not wait for it.
+    bench.config.consumer_assignment_interval_ms = 1_000;
     let by =
         |regex: &str, ask| ConsumerHeartbeat { regex: Some(regex.into()), topics: None, ..ask };
     assert_eq!(beat(&mut bench, by("t[", joining("a", &[]))), "regex");
@@ -280,6 +282,7 @@ fn a_regular_expression_is_resolved_aside_and_again_when_topics_come() {
     let resolved = resolve(&regexes, &bench.image, bench.now_ms());
     bench.ask(GroupRequest::RegexesResolved(group_id, resolved));
     assert_eq!(beat(&mut bench, beating("a", 1)), "2 [t1:0 t2:0]");
+    bench.pass_ms(1_000);
     let none =
         ConsumerHeartbeat { regex: Some("".into()), topics: Some(vec![]), ..beating("a", 2) };
     assert_eq!(beat(&mut bench, none), "2 []");
@@ -321,18 +324,25 @@ fn offsets_are_committed_and_read_with_the_member_s_epoch() {
 }
 
 #[test]
+fn a_member_that_meets_a_group_in_its_first_rebalance_is_not_told_the_epoch_of_joining() {
+    let mut bench = bench(&[2]);
+    let (_, waits) = bench.join_with_id(classic(""));
+    let by_regex = ConsumerHeartbeat { regex: Some("t.*".into()), ..joining("new", &[]) };
+    assert_eq!(beat(&mut bench, by_regex), "1 []");
+    assert!(bench.take(waits).is_some(), "the classic member joins anew");
+}
+
+/// A classic consumer of topic `t1`.
+fn classic(id: &str) -> JoinGroup {
+    let metadata = b"\0\x01\0\0\0\x01\0\x02t1\xff\xff\xff\xff\0\0\0\0";
+    let metadata = bytes::Bytes::from_static(metadata);
+    JoinGroup { protocols: vec![Protocol { name: "range".into(), metadata }], ..consumer(id) }
+}
+
+#[test]
 fn a_classic_group_is_converted_when_a_consumer_joins_and_back_when_it_leaves() {
     let mut bench = bench(&[2]);
     bench.image = image(&[2]);
-    let classic = |id: &str| JoinGroup {
-        protocols: vec![Protocol {
-            name: "range".into(),
-            metadata: bytes::Bytes::from_static(
-                b"\0\x01\0\0\0\x01\0\x02t1\xff\xff\xff\xff\0\0\0\0",
-            ),
-        }],
-        ..consumer(id)
-    };
     let (member, ticket) = bench.join_with_id(classic(""));
     bench.pass_ms(10_000);
     let joined = bench.joined(ticket);

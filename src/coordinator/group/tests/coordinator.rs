@@ -1,101 +1,15 @@
 //! The coordinator over its runtimes: routing, loading, topics of the image.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use arc_swap::ArcSwap;
-
 use super::super::*;
 use super::bench::*;
-use crate::common::{BrokerId, TopicId};
-use crate::env::Env;
-use crate::machine::testing::{MemoryJournal, on_virtual_time, simulated_env};
-use crate::machine::{Journal, NotReady, Position, Record};
-use crate::metadata::{Delta, Image, Subscriber};
+use super::cluster::Cluster;
+use crate::common::TopicId;
+use crate::machine::testing::on_virtual_time;
+use crate::machine::{NotReady, Record};
 use crate::protocol::records::metadata as records;
 use records::MetadataRecord;
 
-const HERE: BrokerId = BrokerId(1);
-
-/// A coordinator of a cluster whose topics come and go.
-struct Cluster {
-    env: Env,
-    coordinator: GroupCoordinator,
-    journals: Arc<Mutex<BTreeMap<i32, Arc<MemoryJournal>>>>,
-    image: Arc<Image>,
-}
-
 impl Cluster {
-    /// `__consumer_offsets` with two partitions here and one elsewhere, topic `t` with one.
-    async fn start() -> Self {
-        let env = simulated_env(1);
-        let journals: Arc<Mutex<BTreeMap<i32, Arc<MemoryJournal>>>> = Arc::default();
-        let made = journals.clone();
-        let make = move |partition| {
-            let mut made = made.lock().expect("no panic before");
-            let journal = made.entry(partition).or_insert_with(MemoryJournal::new).clone();
-            Some(journal as Arc<dyn Journal>)
-        };
-        let coordinator = GroupCoordinator::new(
-            env.clone(),
-            HERE,
-            Arc::new(ArcSwap::from_pointee(config())),
-            Box::new(make),
-            Arc::new(|_| {}),
-        );
-        let mut cluster = Self { env, coordinator, journals, image: Arc::default() };
-        cluster.add(GROUP_TOPIC, 1, &[1, 1, 2]);
-        cluster.add("t", 2, &[1]);
-        cluster.settle().await;
-        cluster
-    }
-
-    /// Lets every task come to rest.
-    async fn settle(&self) {
-        self.env.clock.sleep(std::time::Duration::from_millis(1)).await;
-    }
-
-    fn publish(&mut self, changes: &[MetadataRecord]) {
-        let mut after = Image::clone(&self.image);
-        for record in changes {
-            let at = Position(after.end_offset);
-            after.apply(record, at);
-        }
-        let after = Arc::new(after);
-        self.coordinator.publish(&Delta::between(self.image.clone(), after.clone()));
-        self.image = after;
-    }
-
-    /// A topic with a partition on each of `brokers`.
-    fn add(&mut self, name: &str, id: u128, brokers: &[i32]) {
-        let topic_id = uuid::Uuid::from_u128(id);
-        let mut changes =
-            vec![MetadataRecord::Topic(records::TopicRecord { name: name.into(), topic_id })];
-        for (index, broker) in brokers.iter().enumerate() {
-            changes.push(MetadataRecord::Partition(records::PartitionRecord {
-                partition_id: index as i32,
-                topic_id,
-                replicas: vec![*broker],
-                isr: vec![*broker],
-                leader: *broker,
-                directories: vec![uuid::Uuid::nil()],
-                ..Default::default()
-            }));
-        }
-        self.publish(&changes);
-    }
-
-    fn journal(&self, partition: i32) -> Arc<MemoryJournal> {
-        self.journals.lock().expect("no panic before")[&partition].clone()
-    }
-
-    /// A group id that partition `partition` of three keeps.
-    fn group_in(&self, partition: i32) -> GroupId {
-        let mut ids = (0..).map(|n| GroupId::from(format!("g{n}")));
-        let id = ids.find(|id| self.coordinator.coordinator_partition(id) == partition);
-        id.expect("some group falls there")
-    }
-
     async fn commit(&self, ask: OffsetCommit) -> Vec<String> {
         let outcomes = self.coordinator.commit_offsets(ask).await;
         let one = |topic: &TopicOutcome| short(&GroupAnswer::Commit(Ok(vec![topic.clone()])));
