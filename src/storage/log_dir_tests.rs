@@ -379,15 +379,17 @@ fn checkpoints_may_be_written_by_several_at_once() {
     let disk = Disk::new(small());
     let dir = disk.open().unwrap();
     let log = disk.create(&dir);
+    let together = std::sync::Barrier::new(2);
     let write = |from: i64| {
-        for at in from..from + 200 {
+        together.wait();
+        for at in from..from + 3_000 {
             let row = CheckpointRow { recovery_point: at, high_watermark: at, ..row(&log) };
             dir.write_checkpoints(&[row]).unwrap();
         }
     };
     std::thread::scope(|scope| {
         scope.spawn(|| write(0));
-        scope.spawn(|| write(1_000));
+        scope.spawn(|| write(10_000));
     });
 }
 
