@@ -106,7 +106,10 @@ fn one_target(places: &Places, binary: &Path, seconds: u64, name: &str) -> Resul
     }
 }
 
-/// The broker in one thread on a simulated disk, many seeds more than `cargo test` runs. A process for
+/// What begins the last line of each simulation; the test runner's dots may stand before it.
+const SIMULATIONS: [&str; 2] = ["simulation:", "simulation of groups:"];
+
+/// The broker in one thread on a simulated disk, and its groups' members, many seeds more than `cargo test` runs. A process for
 /// each part: a life that was cut off leaves its runtime's descriptors behind.
 pub fn simulation(places: &Places) -> Result<Vec<Test>, String> {
     SEEDS.step_by(SEEDS_EACH).map(|first| simulated(places, first)).collect()
@@ -122,11 +125,14 @@ fn simulated(places: &Places, first: u64) -> Result<Test, String> {
         .output()
         .map_err(|e| format!("cargo: {e}"))?;
     let told = String::from_utf8_lossy(&output.stdout);
-    let line = told.lines().find(|line| line.starts_with("simulation:"));
-    println!("{}", line.unwrap_or("simulation: not at its end"));
-    let outcome = match (output.status.success(), line) {
-        (true, Some(_)) => Ok(()),
-        _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    let ended =
+        SIMULATIONS.map(|name| told.lines().find_map(|line| line.find(name).map(|at| &line[at..])));
+    for (name, line) in SIMULATIONS.iter().zip(ended) {
+        println!("{}", line.unwrap_or(&format!("{name} not at its end")));
+    }
+    let outcome = match output.status.success() && ended.iter().all(Option::is_some) {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
     };
     Ok(Test::of(format!("simulation of seeds {seeds}"), outcome))
 }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::files::{DirEntry, OpenMode};
 use super::random::Random;
+use super::trace::Trace;
 
 /// A crash tears a write at these borders, as a disk does.
 const SECTOR_BYTES: usize = 512;
@@ -73,18 +74,6 @@ struct State {
     /// Faults that have hit since the last crash or kill.
     faults_hit: u64,
     trace: Trace,
-}
-
-/// A running hash (FNV-1a) of what the disk was asked, to compare two runs.
-#[derive(Clone, Copy)]
-struct Trace(u64);
-
-impl Trace {
-    fn note(&mut self, what: &[u8]) {
-        for byte in what {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
 }
 
 enum Inode {
@@ -169,7 +158,7 @@ impl Default for SimFiles {
             dead: watch::Sender::new(false),
             is_full: false,
             faults_hit: 0,
-            trace: Trace(0xcbf2_9ce4_8422_2325),
+            trace: Trace::default(),
         })))
     }
 }
@@ -233,7 +222,7 @@ impl SimFiles {
 
     /// A hash of all that was written, synced and named so far, in order.
     pub fn trace(&self) -> u64 {
-        self.state().trace.0
+        self.state().trace.value()
     }
 
     /// The call of this kind after `spare` more fails once with `errno` (EIO 5, ENOSPC 28). A

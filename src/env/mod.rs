@@ -11,7 +11,10 @@ mod files_sim;
 mod net;
 mod net_sim;
 mod random;
+#[cfg(test)]
+pub(crate) mod seeds;
 mod tasks;
+mod trace;
 
 pub use clock::{Clock, Instant};
 pub use files::{DirEntry, File, FileLock, FileSlice, Files, OpenMode, Space};
@@ -20,6 +23,7 @@ pub use net::{Bound, Listener, Net, Stream};
 pub use net_sim::SimNet;
 pub use random::Random;
 pub use tasks::{Tasks, on_each};
+pub use trace::Trace;
 
 /// All doors of one node. Cloning shares them.
 #[derive(Clone)]

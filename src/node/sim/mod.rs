@@ -19,7 +19,7 @@ use std::time::Duration;
 use super::Node;
 use crate::cli::Run;
 use crate::config::{self, Sources};
-use crate::env::{Clock, Env, FaultOn, Files, Net, Random, SimFiles, SimNet, Tasks};
+use crate::env::{Clock, Env, FaultOn, Files, Net, Random, SimFiles, SimNet, Tasks, Trace};
 use client::Client;
 use model::{Kept, Model};
 
@@ -41,8 +41,8 @@ struct Lab {
     env: Env,
     disk: SimFiles,
     model: Arc<Mutex<Model>>,
-    /// A hash of all answers (FNV-1a).
-    answers: Arc<Mutex<u64>>,
+    /// Of all answers.
+    answers: Arc<Mutex<Trace>>,
     /// A power loss has taken something away in an earlier life.
     lost: bool,
 }
@@ -66,11 +66,9 @@ impl Lab {
     }
 
     fn note(&self, bytes: &[u8]) {
-        let mut hash = self.answers.lock().expect("no client has panicked");
-        let time = self.env.clock.now().0.as_micros().to_be_bytes();
-        for byte in time.iter().chain(bytes) {
-            *hash = (*hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        let mut answers = self.answers.lock().expect("no client has panicked");
+        answers.note(&self.env.clock.now().0.as_micros().to_be_bytes());
+        answers.note(bytes);
     }
 
     /// An error is no answer on a sound disk.
@@ -110,7 +108,7 @@ struct World {
     random: Random,
     disk: SimFiles,
     model: Arc<Mutex<Model>>,
-    answers: Arc<Mutex<u64>>,
+    answers: Arc<Mutex<Trace>>,
     clients: [Client; 3],
     lost: bool,
     virtual_ms: i64,
@@ -129,7 +127,7 @@ fn run(seed: u64) -> Outcome {
     let mut world = World {
         disk,
         model: Arc::new(Mutex::new(Model::new(&NAMES, flushes_by_default))),
-        answers: Arc::new(Mutex::new(0xcbf2_9ce4_8422_2325)),
+        answers: Arc::default(),
         clients: [0, 1, 2].map(|id| Client::new(id, random.next_u64())),
         lost: false,
         virtual_ms: START_MS,
@@ -145,7 +143,7 @@ fn run(seed: u64) -> Outcome {
     world.live(Fate::Stop);
     world.steps = 0;
     world.live(Fate::Stop);
-    let trace = (*world.answers.lock().expect("free"), world.disk.trace());
+    let trace = (world.answers.lock().expect("free").value(), world.disk.trace());
     let acknowledged = world.model.lock().expect("free").acknowledged;
     Outcome { trace, lives: world.lives, acknowledged }
 }

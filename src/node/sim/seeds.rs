@@ -1,13 +1,11 @@
 //! Which seeds run when.
 
 use super::{Outcome, run};
+use crate::env::seeds;
 
-/// Runs `seeds`; a failure names its seed.
 fn run_all(seeds: std::ops::Range<u64>) -> Outcome {
     let mut all = Outcome { trace: (0, 0), lives: 0, acknowledged: 0 };
-    for seed in seeds {
-        let ran = std::panic::catch_unwind(|| run(seed));
-        let outcome = ran.unwrap_or_else(|_| panic!("seed {seed} failed, see above"));
+    for outcome in seeds::each(seeds, run) {
         all.lives += outcome.lives;
         all.acknowledged += outcome.acknowledged;
     }
@@ -59,11 +57,7 @@ fn a_seed_replays_byte_for_byte() {
 #[test]
 #[ignore = "for long runs: OTTLA_SIM_SEEDS=FIRST..END"]
 fn simulation_of_many() {
-    let wanted = std::env::var("OTTLA_SIM_SEEDS").unwrap_or("1000..11000".to_owned());
-    let numbers = wanted
-        .split_once("..")
-        .and_then(|(first, end)| Some(first.parse::<u64>().ok()?..end.parse::<u64>().ok()?));
-    let seeds = numbers.expect("OTTLA_SIM_SEEDS=FIRST..END");
+    let seeds = seeds::wanted();
     let count = seeds.end - seeds.start;
     let all = run_all(seeds.clone());
     println!(

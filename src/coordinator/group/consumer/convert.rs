@@ -10,8 +10,8 @@ use super::classic::{by_id, to_bytes};
 use super::hash;
 use super::heartbeat::not_found;
 use super::state::{
-    Assignment, ClassicSide, ConsumerGroup, ConsumerMember, Current, GroupEpoch, MemberState,
-    Subscription, TargetEpoch,
+    Assignment, ClassicSide, ConsumerGroup, ConsumerMember, Current, FIRST_EPOCH, GroupEpoch,
+    MemberState, Subscription, TargetEpoch,
 };
 use super::step::Work;
 use crate::config::MigrationPolicy;
@@ -56,8 +56,8 @@ impl Turn<'_> {
             members.push((member.id.clone(), Arc::new(about), Arc::new(assigned)));
         }
         let mut work = Work::instead_of_classic(id);
-        // Epoch 0 would tell a member to join; a group that is still in its first rebalance has it.
-        let epoch = group.generation_id.max(1);
+        // A group that is still in its first rebalance has generation 0.
+        let epoch = group.generation_id.max(FIRST_EPOCH);
         for (id, about, _) in &members {
             work.push(ConsumerChange::Member(id.clone(), Some(about.clone())));
         }

@@ -18,7 +18,7 @@ mod reconcile;
 mod regex;
 mod state;
 mod step;
-pub(super) mod types;
+mod types;
 
 pub use change::ConsumerChange;
 pub use convert::tombstones;
@@ -30,4 +30,4 @@ pub use state::{
     Owned, ResolvedRegex, Subscription, TargetEpoch,
 };
 pub use step::Watches;
-pub use types::{ConsumerFault, ConsumerHeartbeat, HeartbeatAnswer};
+pub use types::{ConsumerFault, ConsumerHeartbeat, HeartbeatAnswer, LEAVES, LEAVES_FOR_A_WHILE};

@@ -82,6 +82,9 @@ pub struct ConsumerMember {
     pub current: Arc<Current>,
 }
 
+/// Of a new group; 0 would tell a member to join.
+pub const FIRST_EPOCH: i32 = 1;
+
 /// The group's epoch and the hash of its topics (see [`hash`](super::hash)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupEpoch {
@@ -127,9 +130,9 @@ pub struct ConsumerGroup {
 impl Default for ConsumerGroup {
     fn default() -> Self {
         Self {
-            epoch: GroupEpoch { epoch: 1, metadata_hash: 0 },
+            epoch: GroupEpoch { epoch: FIRST_EPOCH, metadata_hash: 0 },
             // Nobody has been assigned anything yet, which needs no record.
-            target_epoch: TargetEpoch { epoch: 1, timestamp_ms: 0 },
+            target_epoch: TargetEpoch { epoch: FIRST_EPOCH, timestamp_ms: 0 },
             members: OrdMap::new(),
             targets: OrdMap::new(),
             regexes: OrdMap::new(),

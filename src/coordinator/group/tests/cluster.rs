@@ -69,21 +69,7 @@ impl Cluster {
 
     /// A topic with a partition on each of `brokers`.
     pub fn add(&mut self, name: &str, id: u128, brokers: &[i32]) {
-        let topic_id = uuid::Uuid::from_u128(id);
-        let mut changes =
-            vec![MetadataRecord::Topic(records::TopicRecord { name: name.into(), topic_id })];
-        for (index, broker) in brokers.iter().enumerate() {
-            changes.push(MetadataRecord::Partition(records::PartitionRecord {
-                partition_id: index as i32,
-                topic_id,
-                replicas: vec![*broker],
-                isr: vec![*broker],
-                leader: *broker,
-                directories: vec![uuid::Uuid::nil()],
-                ..Default::default()
-            }));
-        }
-        self.publish(&changes);
+        self.publish(&topic_records(name, id, brokers));
     }
 
     pub fn journal(&self, partition: i32) -> Arc<MemoryJournal> {
@@ -96,6 +82,25 @@ impl Cluster {
         let id = ids.find(|id| self.coordinator.coordinator_partition(id) == partition);
         id.expect("some group falls there")
     }
+}
+
+/// What makes a topic with a partition on each of `brokers`.
+pub fn topic_records(name: &str, id: u128, brokers: &[i32]) -> Vec<MetadataRecord> {
+    let topic_id = uuid::Uuid::from_u128(id);
+    let partitions = (0..).zip(brokers).map(|(partition_id, broker)| {
+        let partition = records::PartitionRecord {
+            partition_id,
+            topic_id,
+            replicas: vec![*broker],
+            isr: vec![*broker],
+            leader: *broker,
+            directories: vec![uuid::Uuid::nil()],
+            ..Default::default()
+        };
+        partition.into()
+    });
+    let topic = records::TopicRecord { name: name.into(), topic_id };
+    std::iter::once(topic.into()).chain(partitions).collect()
 }
 
 fn coordinator(env: &Env, config: &GroupConfig, journals: &Made) -> GroupCoordinator {

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use super::super::consumer::*;
 use super::super::*;
 use super::bench::*;
+use super::cluster::topic_records;
 use crate::common::TopicId;
 use crate::machine::Position;
 use crate::metadata::Image;
-use crate::protocol::records::metadata as records;
-use records::MetadataRecord;
 
 const FIRST_TOPIC: u128 = 1;
 
@@ -22,24 +21,10 @@ fn topic_id(n: u128) -> TopicId {
 /// Topics `t1`, `t2`, … with so many partitions.
 fn image(partitions: &[i32]) -> Arc<Image> {
     let mut image = Image::default();
-    let mut apply = |record: MetadataRecord| {
-        let at = Position(image.end_offset);
-        image.apply(&record, at);
-    };
     for (n, count) in (FIRST_TOPIC..).zip(partitions) {
-        let topic_id = topic_id(n).0;
-        apply(records::TopicRecord { name: format!("t{n}").as_str().into(), topic_id }.into());
-        for partition_id in 0..*count {
-            let partition = records::PartitionRecord {
-                partition_id,
-                topic_id,
-                replicas: vec![1],
-                isr: vec![1],
-                leader: 1,
-                directories: vec![uuid::Uuid::nil()],
-                ..Default::default()
-            };
-            apply(partition.into());
+        for record in topic_records(&format!("t{n}"), n, &vec![1; *count as usize]) {
+            let at = Position(image.end_offset);
+            image.apply(&record, at);
         }
     }
     Arc::new(image)

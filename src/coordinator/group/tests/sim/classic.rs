@@ -1,12 +1,13 @@
 //! A member that speaks the classic protocol.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::super::super::consumer::ConsumerFault;
 use super::super::super::*;
-use super::super::bench::{consumer, sync_as};
+use super::super::bench::{consumer, leaving, sync_as};
 use super::member::{Member, Plan};
 use super::{PARTITIONS, REBALANCE_MS, SESSION_MS};
+use crate::protocol::records::consumer_protocol::{ConsumerProtocolAssignment, TopicPartition};
 
 /// How a generation ended for a member.
 enum After {
@@ -160,10 +161,7 @@ impl Member {
     }
 
     async fn leave(&self, member_id: &MemberId) {
-        let member = LeavingMember {
-            member_id: member_id.clone(),
-            group_instance_id: self.instance_id.clone(),
-        };
+        let member = leaving(member_id, self.instance_id.as_deref());
         let ask = LeaveGroup { group_id: self.group_id.clone(), members: vec![member] };
         let coordinator = self.lab.coordinator();
         let left = self.answer("a leave", coordinator.leave_group(ask)).await;
@@ -171,24 +169,19 @@ impl Member {
     }
 }
 
-/// `ConsumerProtocolAssignment` 0 of partitions of topic `t`.
+/// Partitions of topic `t`, as a leader tells them.
 fn assignment(partitions: &[i32]) -> Bytes {
-    let mut bytes = BytesMut::new();
-    bytes.put_slice(b"\0\0\0\0\0\x01\0\x01t");
-    bytes.put_i32(partitions.len() as i32);
-    partitions.iter().for_each(|partition| bytes.put_i32(*partition));
-    bytes.put_i32(-1);
-    bytes.freeze()
+    let partitions = TopicPartition { topic: "t".into(), partitions: partitions.to_vec() };
+    let assigned_partitions = vec![partitions];
+    let assignment = ConsumerProtocolAssignment { assigned_partitions, user_data: None };
+    assignment.to_bytes(0).expect("short names")
 }
 
-/// The partitions of topic `t` in a `ConsumerProtocolAssignment`.
+/// The partitions of topic `t`, as a member reads them; a leader may have told none.
 fn partitions_of(assignment: &[u8]) -> Vec<i32> {
-    let int = |at: usize| {
-        let four = assignment[at..at + 4].try_into().expect("four bytes");
-        i32::from_be_bytes(four)
-    };
-    if assignment.is_empty() || int(2) == 0 {
+    if assignment.is_empty() {
         return Vec::new();
     }
-    (0..int(9) as usize).map(|at| int(13 + 4 * at)).collect()
+    let assignment = ConsumerProtocolAssignment::parse(assignment).expect("an assignment");
+    assignment.assigned_partitions.into_iter().flat_map(|topic| topic.partitions).collect()
 }

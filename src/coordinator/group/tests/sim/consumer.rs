@@ -1,8 +1,7 @@
 //! A member that speaks the consumer protocol (KIP-848).
 
-use super::super::super::consumer::types::{LEAVES, LEAVES_FOR_A_WHILE};
 use super::super::super::consumer::{
-    Assignment, ConsumerFault, ConsumerHeartbeat, HeartbeatAnswer,
+    Assignment, ConsumerFault, ConsumerHeartbeat, HeartbeatAnswer, LEAVES, LEAVES_FOR_A_WHILE,
 };
 use super::super::super::*;
 use super::REBALANCE_MS;
@@ -40,10 +39,11 @@ impl Member {
                 None | Some(Err(GroupError::NotNow(_))) => {
                     (known.says_all, known.is_late) = (true, true);
                 }
-                Some(Err(error)) => match self.refused(&mut known, &error) {
-                    true => {}
-                    false => return,
-                },
+                Some(Err(error)) => {
+                    if !self.begins_anew(&mut known, &error) {
+                        return;
+                    }
+                }
             }
             self.commit_or_look(&known.member_id, known.epoch, &known.owned).await;
             self.lab.sleep_ms(100 + self.random.below(1_200)).await;
@@ -96,8 +96,8 @@ impl Member {
         known.owned = target;
     }
 
-    /// Whether the member begins anew.
-    fn refused(&self, known: &mut Known, error: &GroupError) -> bool {
+    /// Whether a refused member may.
+    fn begins_anew(&self, known: &mut Known, error: &GroupError) -> bool {
         use ConsumerFault::*;
         let GroupError::Consumer(fault) = error else {
             panic!("{} of {}: {error:?}", self.id, self.group_id);

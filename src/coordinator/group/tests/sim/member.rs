@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::super::*;
+use super::super::bench::commit_as;
 use super::Lab;
 use crate::common::{Offset, TopicId};
 use crate::env::Random;
@@ -122,20 +123,12 @@ impl Member {
         partition: i32,
         offset: Offset,
     ) -> OffsetCommit {
-        let partition = CommitPartition { partition, offset, leader_epoch: -1, metadata: None };
+        let mut ask = commit_as(member_id, epoch, offset);
+        ask.topics[0].partitions[0].partition = partition;
         OffsetCommit {
             group_id: self.group_id.clone(),
-            generation_id: epoch,
-            member_id: member_id.clone(),
             group_instance_id: self.instance_id.clone(),
-            retention_ms: None,
-            knows_group_not_found: true,
-            by_topic_id: false,
-            topics: vec![CommitTopic {
-                id: TopicId::NONE,
-                name: "t".into(),
-                partitions: vec![partition],
-            }],
+            ..ask
         }
     }
 

@@ -16,8 +16,8 @@ use super::super::*;
 use super::bench::config;
 use super::cluster::Cluster;
 use crate::common::Offset;
-use crate::env::{Clock, Env, Files, Net, Random, Tasks};
-use crate::machine::testing::{MemoryJournal, on_virtual_time};
+use crate::env::{Env, Random, Tasks, Trace};
+use crate::machine::testing::{MemoryJournal, on_virtual_time, simulated_env};
 use crate::machine::{Entry, Journal, Machine, Record};
 use member::{Member, Plan};
 use model::Model;
@@ -40,6 +40,8 @@ struct Lab {
     /// All members have lived their lives; leadership stays.
     is_quiet: AtomicBool,
     is_over: AtomicBool,
+    /// `OTTLA_SIM_TRACE`: what happens is printed.
+    prints: bool,
 }
 
 impl Lab {
@@ -55,11 +57,13 @@ impl Lab {
         self.model.lock().expect("no member has panicked")
     }
 
-    /// Something has happened; `OTTLA_SIM_TRACE` prints it.
+    /// Something has happened.
     fn note(&self, what: &str) {
         let now_us = self.env.clock.now().0.as_micros();
-        self.model().note(now_us, what);
-        if std::env::var_os("OTTLA_SIM_TRACE").is_some() {
+        let trace = &mut self.model().outcome.trace;
+        trace.note(&now_us.to_be_bytes());
+        trace.note(what.as_bytes());
+        if self.prints {
             println!("{:>8} ms  {what}", now_us / 1_000);
         }
     }
@@ -76,8 +80,8 @@ struct Outcome {
     taken_up: u64,
     commits: u64,
     failovers: u64,
-    /// Of all answers (FNV-1a).
-    trace: u64,
+    /// Of all answers and failovers.
+    trace: Trace,
 }
 
 /// Runs one seed; panics where the coordinator broke a promise.
@@ -85,11 +89,8 @@ fn run(seed: u64) -> Outcome {
     on_virtual_time(async {
         let random = Random::seeded(seed);
         let env = Env {
-            clock: Clock::simulated(1_700_000_000_000),
-            random: Random::seeded(random.next_u64()),
-            files: Files::Real,
-            net: Net::default(),
             tasks: Tasks::simulated(Random::seeded(random.next_u64())),
+            ..simulated_env(random.next_u64())
         };
         let cluster = Cluster::with(env.clone(), settings(&random), PARTITIONS).await;
         let groups = [cluster.group_in(0), cluster.group_in(1)];
@@ -99,6 +100,7 @@ fn run(seed: u64) -> Outcome {
             model: Mutex::default(),
             is_quiet: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
+            prints: std::env::var_os("OTTLA_SIM_TRACE").is_some(),
         });
         let hands = (0..2).map(|partition| {
             let (lab, random) = (lab.clone(), Random::seeded(random.next_u64()));
@@ -180,9 +182,7 @@ impl Hand {
     }
 
     fn commit_to(&mut self, at: usize) {
-        let Some(end) = self.ends.get(at).copied() else { return };
-        let committed = *self.journal.committed().borrow();
-        self.journal.commit_to(end.max(committed));
+        self.journal.commit_to(self.ends[at]);
         self.ends.drain(..at);
     }
 
@@ -198,7 +198,7 @@ impl Hand {
         }
         let committed = *self.journal.committed().borrow();
         let kept = self.ends.get(self.random.below(self.ends.len() as u64 + 1) as usize);
-        let kept = kept.copied().unwrap_or(committed).max(committed);
+        let kept = kept.copied().unwrap_or(committed);
         self.journal.truncate_to(kept);
         self.ends = vec![kept];
         self.epoch += 1;

@@ -55,11 +55,4 @@ impl Model {
         let promised = self.promised.entry((group_id.clone(), partition)).or_default();
         *promised = offset.max(*promised);
     }
-
-    pub fn note(&mut self, now_us: u128, what: &str) {
-        for byte in now_us.to_be_bytes().iter().chain(what.as_bytes()) {
-            let trace = &mut self.outcome.trace;
-            *trace = (*trace ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
 }

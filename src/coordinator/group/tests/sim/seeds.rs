@@ -1,13 +1,11 @@
 //! Which seeds run when.
 
 use super::{Outcome, run};
+use crate::env::seeds;
 
-/// Runs `seeds`; a failure names its seed.
 fn run_all(seeds: std::ops::Range<u64>) -> Outcome {
     let mut all = Outcome::default();
-    for seed in seeds {
-        let ran = std::panic::catch_unwind(|| run(seed));
-        let outcome = ran.unwrap_or_else(|_| panic!("seed {seed} failed, see above"));
+    for outcome in seeds::each(seeds, run) {
         all.taken_up += outcome.taken_up;
         all.commits += outcome.commits;
         all.failovers += outcome.failovers;
@@ -44,11 +42,12 @@ fn a_seed_replays_decision_for_decision() {
 
 #[test]
 #[ignore = "for long runs: OTTLA_SIM_SEEDS=FIRST..END"]
-fn groups_of_many_seeds() {
-    let wanted = std::env::var("OTTLA_SIM_SEEDS").unwrap_or("1000..11000".to_owned());
-    let numbers = wanted
-        .split_once("..")
-        .and_then(|(first, end)| Some(first.parse::<u64>().ok()?..end.parse::<u64>().ok()?));
-    let seeds = numbers.expect("OTTLA_SIM_SEEDS=FIRST..END");
-    println!("groups: {} seeds, {:?}", seeds.end - seeds.start, run_all(seeds));
+fn simulation_of_many_groups() {
+    let seeds = seeds::wanted();
+    let (first, count) = (seeds.start, seeds.end - seeds.start);
+    let all = run_all(seeds);
+    println!(
+        "simulation of groups: {count} seeds from {first}, {} assignments, {} commits, {} failovers",
+        all.taken_up, all.commits, all.failovers
+    );
 }
