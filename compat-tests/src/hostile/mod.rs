@@ -4,6 +4,9 @@
 
 mod attacks;
 mod batches;
+mod consumers;
+mod member;
+mod members;
 
 use crate::broker::{Broker, Kind};
 use crate::differential;
@@ -40,8 +43,9 @@ pub fn run(places: &Places, folder: &Folder, kind: Kind) -> Result<Vec<Test>, St
         siege.rebuild(places, folder)?;
     }
     tests.push(only_ottla(kind, "half frames that never end", || siege.half_frames()));
-    tests.push(only_ottla(kind, "resident peak", || siege.peak_is_low()));
+    tests.push(only_ottla(kind, "resident peak", || siege.peak_is_within(PEAK_KIB)));
     drop(siege);
+    tests.extend(members::run(places, folder, kind, &schemas)?);
     tests.push(only_ottla(kind, "one warning line says why", || {
         one_warning(places, folder, &schemas)
     }));
@@ -140,9 +144,9 @@ impl<'a> Siege<'a> {
         self.neighbour_is_served()
     }
 
-    fn peak_is_low(&self) -> Result<(), String> {
+    fn peak_is_within(&self, above_idle_kib: u64) -> Result<(), String> {
         let peak = self.broker.memory_kib("VmHWM")?.max(self.worst_kib);
-        if peak <= self.idle_kib + PEAK_KIB {
+        if peak <= self.idle_kib + above_idle_kib {
             return Ok(());
         }
         Err(format!("{} MiB at idle, {} MiB at the peak", self.idle_kib / 1024, peak / 1024))

@@ -4,17 +4,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use super::state::ResolvedRegex;
 use super::types::ConsumerFault;
 use crate::common::TopicName;
 use crate::metadata::Image;
 
+/// Groups within groups that an expression may have, as RE2's own implementations limit them.
+const DEPTH_MAX: u32 = 1000;
+
 /// An expression stands for the topics whose whole name it matches.
 fn compile(regex: &str) -> Result<Regex, regex::Error> {
-    Regex::new(regex)?;
-    Regex::new(&format!(r"\A(?:{regex})\z"))
+    let build = |text: &str, depth| RegexBuilder::new(text).nest_limit(depth).build();
+    build(regex, DEPTH_MAX)?;
+    build(&format!(r"\A(?:{regex})\z"), DEPTH_MAX + 2)
 }
 
 /// # Errors
@@ -71,5 +75,17 @@ mod tests {
             "SubscribedTopicRegex `[` is not a valid regular expression: unclosed character class."
         );
         assert!(check("a)|(b").is_err(), "brackets of its own");
+    }
+
+    #[test]
+    fn groups_may_stand_in_each_other_a_thousand_deep() {
+        let nested = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
+        assert!(compile(&nested(1000)).unwrap().is_match("a"));
+        let told = check(&nested(1001)).unwrap_err().to_string();
+        assert!(
+            told.ends_with("exceed the maximum number of nested parentheses/brackets (1000)."),
+            "{}",
+            &told[2000..]
+        );
     }
 }
