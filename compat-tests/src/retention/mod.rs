@@ -1,8 +1,10 @@
 //! Retention and rolling, with small segments and short intervals: Kafka and another broker get the
 //! same loads side by side, and both must come to the same state, on the wire and in their files.
-//! Lives here: the order of a run, Kafka's tools. The loads are in `scenes.rs`, the looking in `look.rs`.
+//! Lives here: the order of a run, Kafka's tools. The loads are in `scenes.rs`,
+//! the looking in `look.rs`, committed offsets in `offsets.rs`.
 
 mod look;
+mod offsets;
 mod scenes;
 
 use crate::broker::{Broker, Stop};
@@ -22,7 +24,8 @@ pub fn run(places: &Places, kafka: &mut Broker, other: &mut Broker) -> Result<Ve
             Ok(looker) => looker,
             Err(why) => return vec![("a connection".into(), Err(why))],
         };
-        scenes.iter().map(|scene| (scene.name.to_string(), scene.play(&mut looker))).collect()
+        let played = scenes.iter().map(|scene| (scene.name.to_string(), scene.play(&mut looker)));
+        played.chain(offsets::play(places, broker)).collect()
     };
     let (there, here) = (&*kafka, &*other);
     let (left, right) = std::thread::scope(|scope| {
