@@ -3,8 +3,8 @@
 use super::error::{NotNow, Refusal, ReplicaError};
 use super::fetch::{Isolation, look_again};
 use super::partition::{Partition, last_stable};
-use crate::common::{LeaderEpoch, NO_OFFSET, NO_TIMESTAMP, Offset};
-use crate::storage::{TimePlan, TimedOffset};
+use crate::common::{LeaderEpoch, NO_OFFSET, NO_TIMESTAMP, Offset, ProducerId};
+use crate::storage::{Producer, TimePlan, TimedOffset};
 
 /// What ListOffsets asks for, by the number on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +162,17 @@ impl Partition {
         current_leader_epoch: Option<LeaderEpoch>,
     ) -> Result<Option<(LeaderEpoch, Offset)>, ReplicaError> {
         self.locked(|state, _| Ok(state.fenced_log(current_leader_epoch)?.epoch_end(epoch)))
+    }
+
+    /// The producers that are known here, by id.
+    ///
+    /// # Errors
+    /// The leader's refusals.
+    pub fn active_producers(&self) -> Result<Vec<(ProducerId, Producer)>, ReplicaError> {
+        self.locked(|state, _| {
+            let all = state.leader_log()?.producers().iter();
+            Ok(all.map(|(id, producer)| (id, producer.clone())).collect())
+        })
     }
 }
 

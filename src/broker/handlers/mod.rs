@@ -75,6 +75,7 @@ handlers! {
     describe_configs
     describe_groups
     describe_log_dirs
+    describe_producers
     describe_topic_partitions
     fetch
     find_coordinator

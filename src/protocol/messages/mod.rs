@@ -135,6 +135,7 @@ messages_of! {
     OffsetDelete: foreign OffsetDeleteRequest in offset_delete_request, OffsetDeleteResponse in offset_delete_response;
     UpdateFeatures: foreign UpdateFeaturesRequest in update_features_request, UpdateFeaturesResponse in update_features_response;
     DescribeCluster: foreign DescribeClusterRequest in describe_cluster_request, DescribeClusterResponse in describe_cluster_response;
+    DescribeProducers: foreign DescribeProducersRequest in describe_producers_request, DescribeProducersResponse in describe_producers_response;
     ConsumerGroupHeartbeat: foreign ConsumerGroupHeartbeatRequest in consumer_group_heartbeat_request, ConsumerGroupHeartbeatResponse in consumer_group_heartbeat_response;
     ConsumerGroupDescribe: foreign ConsumerGroupDescribeRequest in consumer_group_describe_request, ConsumerGroupDescribeResponse in consumer_group_describe_response;
     ListConfigResources: foreign ListConfigResourcesRequest in list_config_resources_request, ListConfigResourcesResponse in list_config_resources_response;

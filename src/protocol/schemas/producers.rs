@@ -1,4 +1,4 @@
-//! Schemas of what kafka-protocol decodes: producer ids and leader epochs.
+//! Schemas of what kafka-protocol decodes: producer ids, producers and leader epochs.
 
 use crate::protocol::dsl::schemas;
 
@@ -60,5 +60,46 @@ schemas! {
         partition: int32, "0+";
         leader_epoch: int32, "1+" = -1;
         end_offset: int64, "0+" = -1;
+    }
+}
+
+schemas! {
+    describe_producers_request:
+    struct DescribeProducersRequest "0" flexible "0+" {
+        topics: [TopicRequest], "0+";
+    }
+
+    struct TopicRequest {
+        name: string, "0+";
+        partition_indexes: [int32], "0+";
+    }
+}
+
+schemas! {
+    describe_producers_response:
+    struct DescribeProducersResponse "0" flexible "0+" {
+        throttle_time_ms: int32, "0+";
+        topics: [TopicResponse], "0+";
+    }
+
+    struct TopicResponse {
+        name: string, "0+";
+        partitions: [PartitionResponse], "0+";
+    }
+
+    struct PartitionResponse {
+        partition_index: int32, "0+";
+        error_code: int16, "0+";
+        error_message: string, "0+", null "0+" = null;
+        active_producers: [ProducerState], "0+";
+    }
+
+    struct ProducerState {
+        producer_id: int64, "0+";
+        producer_epoch: int32, "0+";
+        last_sequence: int32, "0+" = -1;
+        last_timestamp: int64, "0+" = -1;
+        coordinator_epoch: int32, "0+";
+        current_txn_start_offset: int64, "0+" = -1;
     }
 }
