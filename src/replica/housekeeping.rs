@@ -197,8 +197,7 @@ impl Replicas {
                 continue;
             }
             let row = |partition: &Arc<Partition>| partition.checkpoint_row(at);
-            let rows: Vec<CheckpointRow> = partitions.iter().filter_map(row).collect();
-            if let Err(error) = dir.logs.write_checkpoints(&rows) {
+            if let Err(error) = dir.logs.write_checkpoints(partitions.iter().filter_map(row)) {
                 self.not_done(at, &error);
             }
         }

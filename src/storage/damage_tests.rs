@@ -96,7 +96,7 @@ fn leave(clean: bool) -> Left {
     }
     let known = know(&log).unwrap();
     log.flush().unwrap();
-    dir.write_checkpoints(&[row(&log)]).unwrap();
+    dir.write_checkpoints([row(&log)]).unwrap();
     let (how, last_epoch) = match clean {
         true => {
             disk.stop(dir, log);

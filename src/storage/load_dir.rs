@@ -148,7 +148,7 @@ impl LogDir {
             let row = |found: &LoadedLog| {
                 found.log.checkpoint_row(found.partition.clone(), found.high_watermark)
             };
-            self.write_checkpoints(&loaded.logs.iter().map(row).collect::<Vec<_>>())?;
+            self.write_checkpoints(loaded.logs.iter().map(row))?;
         }
         Ok(loaded)
     }

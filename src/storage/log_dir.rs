@@ -220,6 +220,10 @@ impl LogDir {
     /// A deleted log of the same name may still stand in the checkpoints; its word may not pass
     /// for one on the log that is made now.
     fn forget_checkpoints_of(&self, partition: &TopicPartition) -> Result<(), DiskError> {
+        let is_closed = self.is_closed();
+        if *is_closed {
+            return Ok(());
+        }
         let row = format!("\n{} {} ", partition.topic, partition.partition);
         let without = |(name, content): (&&'static str, &Vec<u8>)| {
             if !String::from_utf8_lossy(content).contains(&row) {
@@ -297,17 +301,22 @@ impl LogDir {
     }
 
     /// Writes the three checkpoints of all logs of this directory; unchanged ones are left alone,
-    /// and after a clean stop all are.
+    /// and after a clean stop all are. `rows` are taken once nobody else writes: of a log that was
+    /// deleted meanwhile there must be none, for the next one of its name.
     ///
     /// # Errors
     /// [`DiskError`]; the old ones then still stand.
-    pub fn write_checkpoints(&self, rows: &[CheckpointRow]) -> Result<(), DiskError> {
+    pub fn write_checkpoints(
+        &self,
+        rows: impl IntoIterator<Item = CheckpointRow>,
+    ) -> Result<(), DiskError> {
         let is_closed = self.is_closed();
         if *is_closed {
             return Ok(());
         }
+        let rows: Vec<CheckpointRow> = rows.into_iter().collect();
         let mut plan = FlushPlan::default();
-        let contents = self.plan_checkpoints(rows, &mut plan)?;
+        let contents = self.plan_checkpoints(&rows, &mut plan)?;
         plan.run(&self.shared.files)?;
         self.written().extend(contents);
         Ok(())

@@ -193,7 +193,7 @@ fn end(disk: &Disk, how: &str, dir: LogDir, mut log: super::Log) -> (LogDir, sup
         }
         _ => {
             log.flush().unwrap();
-            dir.write_checkpoints(&[row(&log)]).unwrap();
+            dir.write_checkpoints([row(&log)]).unwrap();
             drop((dir, log));
             disk.sim.crash(11);
             None
@@ -310,7 +310,7 @@ fn a_log_whose_topic_id_a_crash_took_is_removed_only_if_it_was_never_flushed() {
         fill(&mut log, 3);
         if flushed {
             log.flush().unwrap();
-            dir.write_checkpoints(&[row(&log)]).unwrap();
+            dir.write_checkpoints([row(&log)]).unwrap();
         }
         disk.files.write(&disk.path.join("orders-0/partition.metadata"), metadata).unwrap();
         drop(log);
@@ -373,23 +373,31 @@ fn the_first_flush_of_a_log_makes_its_name_durable() {
     assert_eq!(log.end_offset(), 3);
 }
 
-/// The housekeeping, the cleaner and moves between directories write them when they come to it.
+/// The housekeeping, the cleaner and moves between directories write them when they come to it, and
+/// so does who makes a log anew whose name is in them.
 #[test]
 fn checkpoints_may_be_written_by_several_at_once() {
     let disk = Disk::new(small());
     let dir = disk.open().unwrap();
     let log = disk.create(&dir);
-    let together = std::sync::Barrier::new(2);
+    let together = std::sync::Barrier::new(3);
     let write = |from: i64| {
         together.wait();
         for at in from..from + 3_000 {
             let row = CheckpointRow { recovery_point: at, high_watermark: at, ..row(&log) };
-            dir.write_checkpoints(&[row]).unwrap();
+            dir.write_checkpoints([row]).unwrap();
+        }
+    };
+    let make_anew = || {
+        together.wait();
+        for _ in 0..3_000 {
+            dir.delete_log(&partition(), &disk.create(&dir)).unwrap();
         }
     };
     std::thread::scope(|scope| {
         scope.spawn(|| write(0));
         scope.spawn(|| write(10_000));
+        scope.spawn(make_anew);
     });
 }
 
@@ -401,7 +409,7 @@ fn a_log_does_not_inherit_the_checkpoints_of_a_deleted_one_of_its_name() {
     fill(&mut old, 30);
     old.flush().unwrap();
     old.advance_start(20).unwrap();
-    dir.write_checkpoints(&[row(&old)]).unwrap();
+    dir.write_checkpoints([row(&old)]).unwrap();
     dir.delete_log(&partition(), &old).unwrap();
     let mut new = disk.create(&dir);
     fill(&mut new, 2);
@@ -463,14 +471,14 @@ fn a_segment_that_rolled_at_the_recovery_point_is_not_trusted_before_its_files_a
         let mut log = disk.create(&dir);
         append(&mut log, &by_producer(1, 0, 0, 1, false)).unwrap();
         log.flush().unwrap();
-        dir.write_checkpoints(&[row(&log)]).unwrap();
+        dir.write_checkpoints([row(&log)]).unwrap();
         log.roll(NOW).unwrap(); // exactly at what is durable: index and snapshot are not
         append(&mut log, &batch(&[(NOW, "x")])).unwrap();
         drop((dir, log));
         disk.sim.kill();
         let (dir, mut log) = disk.reopen(None);
         log.flush().unwrap();
-        dir.write_checkpoints(&[row(&log)]).unwrap();
+        dir.write_checkpoints([row(&log)]).unwrap();
         log.advance_start(1).unwrap();
         assert!(!log.delete_segments_below(1).unwrap().is_empty());
         drop((dir, log));
@@ -492,7 +500,7 @@ fn a_log_that_lost_all_above_its_start_gives_no_offset_twice() {
         log.flush().unwrap();
         fill(&mut log, 10);
         log.advance_start(11).unwrap();
-        dir.write_checkpoints(&[row(&log)]).unwrap();
+        dir.write_checkpoints([row(&log)]).unwrap();
         drop((dir, log));
         disk.sim.crash(seed);
         let (_dir, mut log) = disk.reopen(None);

@@ -495,7 +495,7 @@ fn the_recovery_point_moves_only_by_a_flush() {
     append(&mut log, &batch(&[(NOW, "x")])).unwrap();
     log.flush().unwrap();
     assert_eq!(disk.sim.counts().syncs, syncs + 1, "one fsync for the data alone");
-    dir.write_checkpoints(&[row(&log)]).unwrap();
+    dir.write_checkpoints([row(&log)]).unwrap();
 }
 
 #[test]

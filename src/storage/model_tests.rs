@@ -94,7 +94,7 @@ impl World {
         // The directory of the partition is durable from here on.
         append(&mut log, &batch(&[(NOW, "first")])).unwrap();
         log.flush().unwrap();
-        dir.write_checkpoints(&[]).unwrap();
+        dir.write_checkpoints([]).unwrap();
         let model = Model { records: vec!["first".to_owned()], synced: 1, ..Model::default() };
         Self { disk, open: Some((dir, log)), model }
     }
@@ -123,7 +123,7 @@ impl World {
             }
             Step::Checkpoint => {
                 let (dir, log) = self.open.as_ref().expect("open");
-                dir.write_checkpoints(&[row(log)]).unwrap();
+                dir.write_checkpoints([row(log)]).unwrap();
                 self.model.saved_start = self.model.start;
             }
             Step::Epoch => {
@@ -290,7 +290,7 @@ proptest! {
         for at in 0..count {
             append(&mut log, &batch(&[(NOW, &format!("record {at:02}"))])).unwrap();
         }
-        dir.write_checkpoints(&[row(&log)]).unwrap();
+        dir.write_checkpoints([row(&log)]).unwrap();
         let (size, want) = (log.size_bytes() as usize, contents(&log, 0));
         drop((dir, log));
         disk.sim.kill();

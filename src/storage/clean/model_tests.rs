@@ -161,7 +161,7 @@ impl World {
                     drop(self.model.split_off(&end));
                     // The caller's duty, before anything is appended.
                     let (dir, log) = self.open.as_ref().expect("open");
-                    dir.write_checkpoints(&[row(log)]).unwrap();
+                    dir.write_checkpoints([row(log)]).unwrap();
                     let known = self.log().producers().get(ProducerId(1));
                     self.sequence = known.map_or(0, |producer| producer.last_sequence() + 1);
                 }
@@ -217,7 +217,7 @@ impl World {
             }
             Step::Crash(seed) => {
                 log.flush().unwrap();
-                dir.write_checkpoints(&[row(&log)]).unwrap();
+                dir.write_checkpoints([row(&log)]).unwrap();
                 drop((dir, log));
                 self.disk.sim.crash(*seed);
             }

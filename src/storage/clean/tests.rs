@@ -456,7 +456,7 @@ fn a_crash_at_any_step_of_a_swap_leaves_the_old_or_the_new_segments() {
             fill(&mut log, 40, 4);
             append(&mut log, &plain(&[("active", Some("v"))])).unwrap();
             log.flush().unwrap();
-            dir.write_checkpoints(&[row(&log)]).unwrap();
+            dir.write_checkpoints([row(&log)]).unwrap();
             let want = newest(&log);
             // The power goes, or the process is killed, when the call fails.
             disk.sim.fail(FaultOn::Name, spare, 5);
@@ -486,7 +486,7 @@ fn a_crash_after_any_file_of_a_swap_is_finished_or_undone() {
         let (disk, dir, mut log) = made();
         fill(&mut log, 40, 4);
         log.flush().unwrap();
-        dir.write_checkpoints(&[row(&log)]).unwrap();
+        dir.write_checkpoints([row(&log)]).unwrap();
         let want = newest(&log);
         let bounds = bounds(&mut log, None);
         let view = log.clean_view();
