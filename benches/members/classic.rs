@@ -21,9 +21,10 @@ use tokio::task::JoinSet;
 use super::client::{Client, Outcome, comes_later, pause, said};
 use super::{TOPIC, Window, commits, run_for, with_each};
 
-/// The Java consumer's defaults.
+/// The Java consumer's default.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
-const SESSION_TIMEOUT_MS: i32 = 45_000;
+/// Longer than it takes until all groups are there, since nobody sends heartbeats before.
+const SESSION_TIMEOUT_MS: i32 = 300_000;
 const REBALANCE_TIMEOUT_MS: i32 = 300_000;
 const CONSUMER: StrBytes = StrBytes::from_static_str("consumer");
 const ASSIGNOR: StrBytes = StrBytes::from_static_str("range");

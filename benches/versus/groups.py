@@ -10,7 +10,6 @@ import loads
 GROUPS, MEMBERS = 1000, 4
 STEADY_S = 30
 REBALANCING, REBALANCES = 500, 3
-# More requests in flight than this were no faster.
 COMMIT_CONNECTIONS, COMMIT_DEPTH, COMMIT_S = 8, 8, 10
 CONSUMERS = 1000
 IDLE_GROUPS = 10_000
