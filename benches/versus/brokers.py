@@ -35,6 +35,12 @@ def free_port():
 free_port.taken = 0
 
 
+def cpu_s(pid):
+    """Processor time so far: utime + stime of /proc/PID/stat."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
 class Broker:
     """One broker; `start` may follow `stop`, on the same port and data."""
 
@@ -69,9 +75,7 @@ class Broker:
         return (time.perf_counter() - began) * 1e3
 
     def cpu_s(self):
-        """Processor time so far: utime + stime of /proc/PID/stat."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+        return cpu_s(self.process.pid)
 
     def rss_mib(self):
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -108,8 +112,8 @@ class Ottla(Broker):
     def command(self):
         binary, data = os.environ["OTTLA_BINARY"], str(self.room / "data")
         # As for Kafka below; the next run then finds memory that the host has handed out already, as the null broker's.
-        delay = ["--set", "log.segment.delete.delay.ms=1000"]
-        return [binary, "--data-dir", data, "--port", str(self.port), "--http-port", "0", *delay]
+        delays = ["--set", "log.segment.delete.delay.ms=1000", "--set", "group.initial.rebalance.delay.ms=0"]
+        return [binary, "--data-dir", data, "--port", str(self.port), "--http-port", "0", *delays]
 
 
 class Null(Broker):
@@ -158,7 +162,7 @@ class Kafka(Broker):
             "controller.listener.names=CONTROLLER\n"
             f"log.dirs={self.room / 'data'}\noffsets.topic.replication.factor=1\n"
             # files of deleted topics go at once, so that runs do not share the disk with them
-            "log.segment.delete.delay.ms=1000\n"
+            "log.segment.delete.delay.ms=1000\ngroup.initial.rebalance.delay.ms=0\n"
         )
         (self.room / "log4j2.properties").write_text("rootLogger.level=WARN\n")
         self.format_ms = self.format()

@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import brokers
+
 # The Java producer's defaults where librdkafka's differ (1 MB batches, any number in flight).
 PRODUCER = {"batch.size": 16384, "linger.ms": 5, "max.in.flight.requests.per.connection": 5}
 ONE_RECORD = {"batch.num.messages": 1, "linger.ms": 0}
@@ -77,17 +79,19 @@ class Figure:
 
 
 class Meter:
-    """Processor time of the broker, of our clients and of the whole machine between two moments."""
+    """Processor time of the broker, of our clients and of the whole machine between two moments.
+    A client that runs on is named by its `pid`."""
 
-    def __init__(self, broker):
-        self.broker = broker
+    def __init__(self, broker, pid=None):
+        self.broker, self.pid = broker, pid
         self.before = self.read()
 
     def read(self):
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        clients = usage.ru_utime + usage.ru_stime + (brokers.cpu_s(self.pid) if self.pid else 0.0)
         machine = [int(ticks) for ticks in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
         busy = sum(machine) - machine[3] - machine[4]  # without idle and iowait
-        return self.broker.cpu_s(), usage.ru_utime + usage.ru_stime, busy, sum(machine)
+        return self.broker.cpu_s(), clients, busy, sum(machine)
 
     def broker_s(self):
         return self.broker.cpu_s() - self.before[0]
@@ -95,7 +99,7 @@ class Meter:
     def others(self):
         broker, clients, busy, total = (now - then for now, then in zip(self.read(), self.before))
         ours = (broker + clients) * os.sysconf("SC_CLK_TCK")
-        return max(0.0, busy - ours) / total
+        return max(0.0, busy - ours) / max(total, 1)
 
 
 def run(load, broker, scale, number):

@@ -4,6 +4,7 @@ a ratio to the null broker of the same minute. Timings depend on the machine; ra
 Lives here: options, the order of runs, the table."""
 
 import argparse
+import itertools
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ from pathlib import Path
 import brokers
 import cold
 import commit
+import groups
 import life
 import loads
 import sizes
@@ -24,7 +26,8 @@ import sizes
 LIFE = {"start": "exec → first Metadata answer, with fsyncs", "stop": "SIGTERM → exit",
         "idle": "memory and processor when idle", "connections": f"memory of {life.CONNECTIONS} idle connections",
         "many": f"{life.MANY_PARTITIONS} partitions", "more": f"{life.MORE_PARTITIONS} partitions (Ottla)",
-        "terabyte": "a log of 1 TB: start, seeks by offset and time (Ottla)"}
+        "terabyte": "a log of 1 TB: start, seeks by offset and time (Ottla)",
+        **groups.LIFE}
 # What is run against brokers that are up: row → (what it is, function of broker, scale and number of the run).
 UNDER_LOAD = {
     **{row: (load.name, partial(loads.run, load)) for row, load in loads.LOADS.items()},
@@ -32,13 +35,16 @@ UNDER_LOAD = {
     "commit": (f"acknowledged requests/s with flush.messages=1, {commit.MANY} producers beside 1", commit.run),
     "cold": (f"end to end at {loads.LATENCY_RATE} records/s beside a consumer of cold data", cold.run),
     "grown": ("produce and consume at 100 MB and at 10 GB", sizes.grown),
+    **groups.UNDER_LOAD,
 }
+# Names of several rows.
+SETS = {"groups": groups.ROWS}
 WARM_UP = loads.Load("warm-up", 100, 1_500_000, partitions=1)
 
 
 def options():
     parser = argparse.ArgumentParser(prog="benches/versus/run", description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", default="", help="comma-separated; all without it (see --list)")
+    parser.add_argument("--rows", default="", help="comma-separated, `groups` for all group-*; all without it (see --list)")
     parser.add_argument("--brokers", default="null,kafka,ottla", help="comma-separated, in this order")
     parser.add_argument("--runs", type=int, default=3, help="runs of each load, interleaved (3)")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the records of each load (1)")
@@ -57,7 +63,8 @@ def main():
         for name, what in all_rows().items():
             print(f"{name:16} {what}")
         return 0
-    rows = [row for row in chosen.rows.split(",") if row] or list(all_rows())
+    words = [word for word in chosen.rows.split(",") if word]
+    rows = [row for word in words for row in SETS.get(word, [word])] or list(all_rows())
     names = chosen.brokers.split(",")
     strange = set(rows) - set(all_rows()) | set(names) - set(brokers.KINDS)
     if strange:
@@ -79,20 +86,25 @@ def main():
 def measure(rows, kinds, chosen, work):
     table = Table()
     under_load = [row for row in rows if row in UNDER_LOAD]
+    writes_much = [row for row in under_load if row not in groups.UNDER_LOAD]
     if under_load:
         running = [kind(work) for kind in kinds]
         try:
             for broker in running:
                 broker.start()
-                list(loads.run(WARM_UP, broker, 1.0, "warm-up"))
+                if writes_much:
+                    list(loads.run(WARM_UP, broker, 1.0, "warm-up"))
             for row in under_load:
-                pre_touch(work, 4 << 30)
+                if row in writes_much:
+                    pre_touch(work, 4 << 30)
                 interleave(row, running, chosen, table)
         finally:
             for broker in running:
                 broker.discard()
     for kind in kinds:
-        for name, unit, text in (*life.rows(kind, work, rows), *sizes.rows(kind, work, rows, chosen.scale)):
+        of_one = (life.rows(kind, work, rows), sizes.rows(kind, work, rows, chosen.scale),
+                  groups.rows(kind, work, rows, chosen.scale))
+        for name, unit, text in itertools.chain(*of_one):
             table.put(name, unit, kind.name, text)
             note(f"{name}, {kind.name}: {text} {unit}")
     return table
