@@ -190,6 +190,7 @@ pub fn all() -> Vec<&'static Message> {
         records::group::MESSAGES,
         records::consumer_group::MESSAGES,
         records::consumer_protocol::MESSAGES,
+        records::txn::MESSAGES,
     ]
     .concat()
 }
@@ -262,7 +263,7 @@ mod tests {
     fn the_table_is_printed_in_the_words_of_kafkas_files() {
         let json: serde_json::Value = serde_json::from_str(&to_json()).unwrap();
         let messages = json.as_array().unwrap();
-        assert_eq!(messages.len(), 2 * 34 + 13 + 6 + 14 + 2);
+        assert_eq!(messages.len(), 2 * 34 + 13 + 6 + 14 + 2 + 2);
         let produce = &messages[0];
         assert_eq!(produce["name"], "ProduceRequest");
         assert_eq!(

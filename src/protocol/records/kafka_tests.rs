@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::group::GroupRecord;
 use super::metadata::MetadataRecord;
+use super::txn::TransactionRecord;
 
 fn bytes(hex: &str) -> Bytes {
     let digits = hex.split_whitespace().collect::<String>();
@@ -93,5 +94,27 @@ fn kafkas_group_records_come_out_as_they_went_in() {
         let (key, value) = (bytes(key), bytes(value));
         let record = GroupRecord::decode(&key, Some(&value)).unwrap();
         assert_eq!(record.encode().unwrap(), (key, Some(value)), "{record:?}");
+    }
+}
+
+/// A transactional id that is new, then a transaction of a client of version 2 from its begin to its end.
+#[test]
+fn kafkas_transaction_records_come_out_as_they_went_in() {
+    let key = bytes("000000087061796d656e7473");
+    #[rustfmt::skip]
+    let table = [
+        ("Empty",          "0001000000000000000000000000ea600000000001a23afea99bffffffffffffffff010008000000\
+                            0000000000"),
+        ("Ongoing",        "0001000000000000000000000000ea60010203747403000000010000000200000001a23afeac5800\
+                            0001a23afeaa56020008000000000000000002020002"),
+        ("PrepareCommit",  "0001000000000000000000010000ea60020203747403000000010000000200000001a23afeada300\
+                            0001a23afeaa56020008000000000000000002020002"),
+        ("CompleteCommit", "0001000000000000000000010000ea600401000001a23afeada5000001a23afeaa5602000800000000\
+                            0000000002020002"),
+    ];
+    for (state, hex) in table {
+        let value = bytes(hex);
+        let record = TransactionRecord::decode(&key, Some(&value)).unwrap();
+        assert_eq!(record.encode().unwrap(), (key.clone(), Some(value)), "{state}: {record:?}");
     }
 }

@@ -6,3 +6,4 @@ pub mod group;
 #[cfg(test)]
 mod kafka_tests;
 pub mod metadata;
+pub mod txn;
