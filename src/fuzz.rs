@@ -11,6 +11,7 @@ pub const TARGETS: &[Target] = &[
     ("requests", crate::protocol::fuzz::requests),
     ("batches", crate::protocol::fuzz::batches),
     ("group_records", crate::protocol::fuzz::group_records),
+    ("txn_records", crate::protocol::fuzz::txn_records),
     ("metadata_records", crate::protocol::fuzz::metadata_records),
     ("properties", crate::config::fuzz_properties),
     ("offset_index", crate::storage::fuzz::offset_index),

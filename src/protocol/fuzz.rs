@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::api::{ApiKey, ApiRow, served};
 use super::batch::{BatchHeader, Codec, Compression, Rules, TimestampType, check, records};
 use super::header::RequestHeader;
-use super::records::{group::GroupRecord, metadata::MetadataRecord};
+use super::records::{group::GroupRecord, metadata::MetadataRecord, txn::TransactionRecord};
 use super::{guard, messages};
 
 /// Key and version from the first two bytes, the body from the rest: what the guard passes, the
@@ -62,15 +62,22 @@ pub fn batches(data: &[u8]) {
     records(&bytes).take_while(Result::is_ok).take(1_000).for_each(drop);
 }
 
-/// The first byte says how long the key is.
 pub fn group_records(data: &[u8]) {
+    read_again(data, |key, value| GroupRecord::decode(key, value).ok()?.encode().ok());
+}
+
+pub fn txn_records(data: &[u8]) {
+    read_again(data, |key, value| TransactionRecord::decode(key, value).ok()?.encode().ok());
+}
+
+/// The first byte says how long the key is.
+/// - `again`: reads a record and writes it, if it can.
+fn read_again(data: &[u8], again: impl Fn(&[u8], Option<&[u8]>) -> Option<(Bytes, Option<Bytes>)>) {
     let [key_bytes, rest @ ..] = data else { return };
     let (key, value) = rest.split_at(usize::from(*key_bytes).min(rest.len()));
     for value in [None, Some(value)] {
-        let Ok(record) = GroupRecord::decode(key, value) else { continue };
-        let Ok((key, value)) = record.encode() else { continue };
-        let again = GroupRecord::decode(&key, value.as_deref()).expect("what we wrote");
-        assert_eq!(again.encode().expect("again"), (key, value));
+        let Some((key, value)) = again(key, value) else { continue };
+        assert_eq!(again(&key, value.as_deref()), Some((key, value)), "what we wrote");
     }
 }
 

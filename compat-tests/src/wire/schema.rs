@@ -202,8 +202,11 @@ fn fields(value: &Value, common: &[Value], depth: usize) -> Option<Vec<Field>> {
 fn field(value: &Value, common: &[Value], depth: usize) -> Option<Field> {
     let name = value["name"].as_str()?;
     let range = |key: &str| value[key].as_str().map_or(Versions::NONE, Versions::parse);
-    let versions = range("versions");
-    let tagged_in = value["taggedVersions"].as_str().map_or(versions, Versions::parse);
+    // A field that is always tagged may have no other versions.
+    let tagged = value["taggedVersions"].as_str().map(Versions::parse);
+    let versions = tagged.filter(|_| value["versions"].is_null());
+    let versions = versions.unwrap_or_else(|| range("versions"));
+    let tagged_in = tagged.unwrap_or(versions);
     let tagged = value["tag"].as_u64().map(|tag| (tag as u32, tagged_in));
     Some(Field {
         name: lower_first(name),
