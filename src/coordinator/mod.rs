@@ -2,3 +2,20 @@
 
 pub mod group;
 pub mod txn;
+
+use bytes::Bytes;
+
+use crate::machine::JournalRecord;
+use crate::protocol::wire::EncodeError;
+
+/// A decided record on its way into a journal. What fits no record was refused before the decision.
+fn decided(encoded: Result<(Bytes, Option<Bytes>), EncodeError>) -> JournalRecord {
+    match encoded {
+        Ok((key, value)) => JournalRecord { key: Some(key), value },
+        Err(error) => crate::common::broken_invariant(
+            concat!(file!(), ":", line!()),
+            "a decided record can be written",
+            &error.to_string(),
+        ),
+    }
+}

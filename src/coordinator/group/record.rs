@@ -6,6 +6,7 @@ use super::consumer::ConsumerChange;
 use super::state::{CommittedOffset, GroupMetadata, MemberMetadata, OffsetKey};
 use super::types::{GroupId, MemberId};
 use crate::common::{NO_TIMESTAMP, TopicId};
+use crate::coordinator::decided;
 use crate::machine::{JournalRecord, Record};
 use crate::protocol::records::group as stored;
 
@@ -87,15 +88,7 @@ impl GroupRecord {
 
 impl Record for GroupRecord {
     fn encode(&self) -> JournalRecord {
-        match self.to_stored().encode() {
-            Ok((key, value)) => JournalRecord { key: Some(key), value },
-            // Names that do not fit were refused before the decision.
-            Err(error) => crate::common::broken_invariant(
-                concat!(file!(), ":", line!()),
-                "a decided record can be written",
-                &error.to_string(),
-            ),
-        }
+        decided(self.to_stored().encode())
     }
 
     fn decode(record: &JournalRecord) -> Result<Option<Self>, String> {

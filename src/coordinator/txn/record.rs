@@ -8,6 +8,7 @@ use imbl::OrdSet;
 use super::state::Txn;
 use super::types::{ClientVersion, Owner, TxnState};
 use crate::common::{ProducerId, TopicName, TopicPartition, TransactionalId};
+use crate::coordinator::decided;
 use crate::machine::{JournalRecord, Record};
 use crate::protocol::records::txn as stored;
 
@@ -36,15 +37,7 @@ impl Record for TxnRecord {
     fn encode(&self) -> JournalRecord {
         let key = stored::TransactionLogKey { transactional_id: self.transactional_id.clone() };
         let value = self.value.as_deref().map(Into::into);
-        match stored::TransactionRecord::Transaction(key, value).encode() {
-            Ok((key, value)) => JournalRecord { key: Some(key), value },
-            // Names that do not fit are refused before the decision.
-            Err(error) => crate::common::broken_invariant(
-                concat!(file!(), ":", line!()),
-                "a decided record can be written",
-                &error.to_string(),
-            ),
-        }
+        decided(stored::TransactionRecord::Transaction(key, value).encode())
     }
 
     fn decode(record: &JournalRecord) -> Result<Option<Self>, String> {
