@@ -7,10 +7,20 @@ use tokio::sync::watch;
 
 use super::{
     Batch, EntryKind, Journal, JournalError, JournalRecord, Leadership, NotReady, Position,
-    ReadEntry,
+    ReadEntry, Record,
 };
 use crate::common::Offset;
 use crate::env::{Clock, Env, Files, Net, Random, Tasks};
+
+/// Holds a record to what its machine foretold of its size, and to its way through the log's format;
+/// the bytes that it takes in a batch.
+pub(crate) fn through_the_log<R: Record + PartialEq>(record: &R, foretold: usize) -> usize {
+    let stored = record.encode();
+    let size = stored.size_bytes() + 30;
+    assert!(size <= foretold, "{size} > {foretold}: {record:?}");
+    assert_eq!(R::decode(&stored).as_ref().map(Option::as_ref), Ok(Some(record)), "round trip");
+    size
+}
 
 /// Starts empty, leading epoch 1, and commits each batch as it is appended.
 pub(crate) struct MemoryJournal {

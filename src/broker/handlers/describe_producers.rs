@@ -7,11 +7,11 @@ use crate::broker::border;
 use crate::broker::shape::text;
 use crate::common::NO_OFFSET;
 use crate::controller::{Refusal, check_topic_name};
+use crate::protocol::error::ErrorCode;
 use crate::protocol::messages::describe_producers_response::{
     PartitionResponse, ProducerState, TopicResponse,
 };
 use crate::protocol::messages::{DescribeProducersRequest, DescribeProducersResponse};
-use crate::protocol::error::ErrorCode;
 use crate::replica::NotNow;
 use crate::security::{Access, Operation, Resource};
 use crate::storage::Producer;
@@ -31,8 +31,16 @@ impl Handler for Api {
         call: &Call<DescribeProducersRequest>,
     ) -> DescribeProducersResponse {
         let topics = call.request.topics.iter().map(|topic| {
-            let indexes = topic.partition_indexes.iter();
-            let partitions = indexes.map(|index| describe(broker, &topic.name, *index));
+            let refusal = refusal(broker, &topic.name);
+            let partitions = topic.partition_indexes.iter().map(|index| {
+                let response = PartitionResponse::default().with_partition_index(*index);
+                match &refusal {
+                    Some((code, why)) => response
+                        .with_error_code(*code as i16)
+                        .with_error_message(Some(text(why))),
+                    None => describe(broker, &topic.name, response),
+                }
+            });
             TopicResponse::default()
                 .with_name(topic.name.clone())
                 .with_partitions(partitions.collect())
@@ -41,19 +49,19 @@ impl Handler for Api {
     }
 }
 
-fn describe(broker: &Broker, topic: &str, index: i32) -> PartitionResponse {
-    let response = PartitionResponse::default().with_partition_index(index);
-    let refused = |code: ErrorCode, why: &str| {
-        response.clone().with_error_code(code as i16).with_error_message(Some(text(why)))
-    };
+/// Why all partitions of a topic are refused, with what clients show.
+fn refusal(broker: &Broker, topic: &str) -> Option<(ErrorCode, String)> {
     if let Err(fault) = check_topic_name(topic) {
-        return refused(ErrorCode::InvalidTopicException, &fault.to_string());
+        return Some((ErrorCode::InvalidTopicException, fault.to_string()));
     }
-    if broker.image().topic(topic).is_none() {
-        let why = Refusal::UnknownTopic.to_string();
-        return refused(ErrorCode::UnknownTopicOrPartition, &why);
-    }
-    let partition = broker.replicas.partition(topic, index).ok_or(NotNow::UnknownPartition.into());
+    let is_unknown = broker.image().topic(topic).is_none();
+    is_unknown
+        .then(|| (ErrorCode::UnknownTopicOrPartition, Refusal::UnknownTopic.to_string()))
+}
+
+fn describe(broker: &Broker, topic: &str, response: PartitionResponse) -> PartitionResponse {
+    let partition = broker.replicas.partition(topic, response.partition_index);
+    let partition = partition.ok_or(NotNow::UnknownPartition.into());
     match partition.and_then(|partition| partition.active_producers()) {
         Ok(active) => {
             let rows = active.into_iter().map(|(id, producer)| row(id.0, &producer));

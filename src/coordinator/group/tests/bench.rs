@@ -12,7 +12,8 @@ use super::super::consumer::ConsumerFault;
 use super::super::*;
 use crate::config::BrokerConfig;
 use crate::env::Instant;
-use crate::machine::{Context, Decision, Entry, EntryKind, Machine, Position, Record, Ticket};
+use crate::machine::testing::through_the_log;
+use crate::machine::{Context, Decision, Entry, EntryKind, Machine, Position, Ticket};
 use crate::metadata::Image;
 
 pub const START_MS: i64 = 1_700_000_000_000;
@@ -79,11 +80,7 @@ impl Bench {
         assert!(decision.records.len() <= Decision::<Groups>::RECORDS_MAX);
         let mut bytes = 61;
         for record in decision.records {
-            let stored = record.encode();
-            let (size, foretold) = (stored.size_bytes() + 30, record.bytes_at_most());
-            assert!(size <= foretold, "{size} > {foretold}: {record:?}");
-            bytes += size;
-            assert_eq!(GroupRecord::decode(&stored), Ok(Some(record.clone())), "round trip");
+            bytes += through_the_log(&record, record.bytes_at_most());
             self.replay(EntryKind::Plain, Some(record));
         }
         assert!(bytes <= self.batch_bytes_max, "{bytes} bytes in a batch");

@@ -10,7 +10,8 @@ use super::super::machine::{Soft, TxnWorld};
 use super::super::*;
 use crate::common::{ProducerId, TopicPartition};
 use crate::env::Instant;
-use crate::machine::{Context, Decision, Entry, Machine, Position, Record, Ticket};
+use crate::machine::testing::through_the_log;
+use crate::machine::{Context, Decision, Entry, Machine, Position, Ticket};
 
 pub const START_MS: i64 = 1_700_000_000_000;
 pub const ID: &str = "payments";
@@ -50,11 +51,7 @@ impl Bench {
     fn take_up(&mut self, decision: Decision<Transactions>) -> Option<TxnAnswer> {
         let mut bytes = 61;
         for record in decision.records {
-            let stored = record.encode();
-            let (size, foretold) = (stored.size_bytes() + 30, record.bytes_at_most());
-            assert!(size <= foretold, "{size} > {foretold}: {record:?}");
-            bytes += size;
-            assert_eq!(TxnRecord::decode(&stored), Ok(Some(record.clone())), "round trip");
+            bytes += through_the_log(&record, record.bytes_at_most());
             let at = Position(self.log.len() as i64);
             self.txns.replay(Entry::plain_of(&record), at);
             self.log.push(record);
