@@ -13,7 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ottla::common::{BrokerId, LeaderEpoch, TopicId, TopicPartition};
+use ottla::common::{BrokerId, LeaderEpoch, Proof, TopicId, TopicPartition};
 use ottla::env::{Files, Random};
 use ottla::protocol::StrBytes;
 use ottla::protocol::batch::{
@@ -115,7 +115,8 @@ fn searched_log(path: &std::path::Path) -> Log {
     while log.size_bytes() < SEARCHED_BYTES {
         let mut builder = BatchBuilder::new(0);
         builder.push(NOW_MS + log.end_offset(), None, Some(&[b'v'; 1000]), &[]);
-        log.append(&builder.build_checked(), LeaderEpoch(0), NOW_MS, None).expect("space");
+        log.append(&builder.build_checked(), Proof::Unneeded, LeaderEpoch(0), NOW_MS, None)
+            .expect("space");
     }
     log
 }
@@ -182,7 +183,7 @@ fn append(log: &mut Log, batch: &CheckedBatch) {
     if log.size_bytes() > LOG_BYTES_MAX {
         log.truncate_fully(0, NOW_MS).expect("a file of ours");
     }
-    log.append(batch, LeaderEpoch(0), NOW_MS, None).expect("space on the disk");
+    log.append(batch, Proof::Unneeded, LeaderEpoch(0), NOW_MS, None).expect("space on the disk");
 }
 
 fn new_log(path: &std::path::Path, config: LogConfig) -> Log {

@@ -9,7 +9,7 @@ use super::{Broker, Unanswered};
 use crate::controller::{BrokerFault, ProducerIdsError, Refusal as ControllerRefusal};
 use crate::coordinator::group::consumer::ConsumerFault;
 use crate::coordinator::group::{ClientFault as GroupFault, GroupError, NotNow as GroupNotNow};
-use crate::machine::AskError;
+use crate::machine::{AskError, ProducerFault};
 use crate::metadata::Image;
 use crate::protocol::StrBytes;
 use crate::protocol::batch::BatchError;
@@ -30,7 +30,17 @@ pub fn group_code(error: &GroupError) -> ErrorCode {
             GroupNotNow::NotAvailable => ErrorCode::CoordinatorNotAvailable,
         },
         GroupError::Consumer(fault) => consumer_fault_code(fault),
+        GroupError::Producer(fault) => producer_code(*fault),
         GroupError::TooLarge { .. } => ErrorCode::UnknownServerError,
+    }
+}
+
+/// A log takes nothing of a producer.
+fn producer_code(fault: ProducerFault) -> ErrorCode {
+    match fault {
+        ProducerFault::StaleEpoch => ErrorCode::InvalidProducerEpoch,
+        ProducerFault::StaleCoordinator => ErrorCode::TransactionCoordinatorFenced,
+        ProducerFault::NoTransaction => ErrorCode::InvalidTxnState,
     }
 }
 
@@ -85,6 +95,8 @@ pub fn ask_code(error: &Unanswered) -> ErrorCode {
         Unanswered::Controller(AskError::NotReady(_) | AskError::Loading | AskError::Lost) => {
             ErrorCode::NotController
         }
+        // The controller writes for no producer.
+        Unanswered::Controller(AskError::Refused(fault)) => producer_code(*fault),
         Unanswered::TimedOut => ErrorCode::RequestTimedOut,
     }
 }
@@ -193,7 +205,9 @@ fn log_code(fault: &LogFault) -> ErrorCode {
         LogFault::OverSegment { .. } => ErrorCode::RecordListTooLarge,
         LogFault::OutOfOrderSequence { .. } => ErrorCode::OutOfOrderSequenceNumber,
         LogFault::StaleEpoch { .. } => ErrorCode::InvalidProducerEpoch,
-        LogFault::InsideTransaction { .. } => ErrorCode::InvalidTxnState,
+        LogFault::InsideTransaction { .. } | LogFault::NoTransaction { .. } => {
+            ErrorCode::InvalidTxnState
+        }
         LogFault::StaleCoordinator { .. } => ErrorCode::TransactionCoordinatorFenced,
     }
 }

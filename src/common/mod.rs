@@ -3,6 +3,7 @@
 
 mod ids;
 mod invariant;
+mod proof;
 pub mod varint;
 
 pub use ids::{
@@ -10,3 +11,4 @@ pub use ids::{
     ProducerId, TopicId, TopicName, TopicPartition, TransactionalId, format_uuid, parse_uuid,
 };
 pub use invariant::broken_invariant;
+pub use proof::Proof;

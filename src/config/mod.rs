@@ -27,7 +27,7 @@ mod value;
 
 pub use broker::{
     BrokerConfig, CleanerKeys, GroupKeys, LogKeys, NetworkKeys, NodeKeys, OttlaKeys, TopicKeys,
-    honoured_keys,
+    TxnKeys, honoured_keys,
 };
 pub use describe::{ConfigRow, ConfigSource, ConfigSynonym, describe_cluster_default};
 pub use dynamic::Level;

@@ -30,14 +30,16 @@ impl fmt::Display for Origin {
     }
 }
 
-/// See [`Statics::fill_from_house`]. The replication factor of the offsets topic is what one
-/// node can hold.
+/// See [`Statics::fill_from_house`]. The replicas of the coordinators' topics are what one node can
+/// hold.
 const HOUSE: &[(&str, &str)] = &[
     ("node.id", "1"),
     ("process.roles", "broker,controller"),
     ("controller.listener.names", "CONTROLLER"),
     ("listeners", "PLAINTEXT://localhost:9092"),
     ("offsets.topic.replication.factor", "1"),
+    ("transaction.state.log.replication.factor", "1"),
+    ("transaction.state.log.min.isr", "1"),
 ];
 
 /// Static values by key; a later layer's value stands.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::request::RegisterBroker;
 use crate::common::Offset;
-use crate::machine::{Batch, EntryKind, Record};
+use crate::machine::{Batch, Record, Write};
 use crate::metadata::{Broker, ConfigKind, FeatureRange};
 use crate::protocol::records::metadata::{ConfigRecord, FeatureLevelRecord, MetadataRecord};
 
@@ -98,7 +98,7 @@ pub fn bootstrap(
 /// - `now_ms`: wall time, in milliseconds since the Unix epoch.
 pub fn batch_of(records: &[MetadataRecord], now_ms: i64) -> Batch {
     Batch {
-        kind: EntryKind::Plain,
+        write: Write::Plain,
         records: records.iter().map(Record::encode).collect(),
         timestamp_ms: now_ms,
     }

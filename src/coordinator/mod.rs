@@ -1,12 +1,18 @@
 //! The coordinators, each a `Machine` over a led partition.
 
 pub mod group;
+mod hash;
+mod pattern;
+mod shards;
 pub mod txn;
 
 use bytes::Bytes;
 
 use crate::machine::JournalRecord;
 use crate::protocol::wire::EncodeError;
+
+pub use hash::partition_for;
+pub use shards::Journals;
 
 /// A decided record on its way into a journal. What fits no record was refused before the decision.
 fn decided(encoded: Result<(Bytes, Option<Bytes>), EncodeError>) -> JournalRecord {

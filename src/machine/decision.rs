@@ -1,6 +1,6 @@
 //! What a machine decided: records, answers, effects.
 
-use super::{Context, Entry, Machine, Position};
+use super::{Context, Entry, Machine, Position, Write};
 
 /// Names one asked request for as long as it waits for its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -11,6 +11,8 @@ pub struct Ticket(pub u64);
 /// decided on is committed.
 #[derive(Debug)]
 pub struct Decision<M: Machine> {
+    /// What kind of batch the records make.
+    pub write: Write,
     pub records: Vec<M::Record>,
     pub answers: Vec<(Ticket, M::Answer)>,
     pub effects: Vec<M::Effect>,
@@ -18,7 +20,7 @@ pub struct Decision<M: Machine> {
 
 impl<M: Machine> Default for Decision<M> {
     fn default() -> Self {
-        Self { records: Vec::new(), answers: Vec::new(), effects: Vec::new() }
+        Self { write: Write::Plain, records: Vec::new(), answers: Vec::new(), effects: Vec::new() }
     }
 }
 
@@ -37,7 +39,7 @@ impl<M: Machine> Decision<M> {
 
     /// Writes `records` and answers `ticket` once they are committed.
     pub fn done(records: Vec<M::Record>, ticket: Ticket, answer: M::Answer) -> Self {
-        Self { records, answers: vec![(ticket, answer)], effects: Vec::new() }
+        Self { records, answers: vec![(ticket, answer)], ..Self::default() }
     }
 }
 

@@ -149,7 +149,9 @@ impl<M: Machine> Core<M> {
         let due = leading.machine.due(&mut leading.soft, &cx);
         for request in due {
             let ticket = inner.ticket();
-            self.step(inner, &world, ticket, |machine, soft, cx| machine.decide(soft, request, cx));
+            // What time brings writes for no producer.
+            let _ = self
+                .step(inner, &world, ticket, |machine, soft, cx| machine.decide(soft, request, cx));
         }
     }
 
@@ -217,8 +219,8 @@ impl<M: Machine> Core<M> {
         let (soft, decision) = machine.elected(&cx);
         let leading = Leading { machine, soft, epoch: now.epoch, end };
         inner.phase = Phase::Leading(Box::new(leading));
-        self.step(&mut inner, &world, ticket, |_, _, _| decision);
-        if !inner.is_leading() {
+        let decided = self.step(&mut inner, &world, ticket, |_, _, _| decision);
+        if decided.is_err() || !inner.is_leading() {
             return Err(NotLoaded::Later("the records of the election were not appended".into()));
         }
         self.state.send_replace(RuntimeState::Leading { epoch: now.epoch });

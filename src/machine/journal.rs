@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use crate::common::{Offset, ProducerEpoch, ProducerId};
+use crate::common::{Offset, ProducerEpoch, ProducerId, Proof};
 
 /// The offset of a record in its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -31,6 +31,53 @@ pub enum EntryKind {
     Plain,
     Transactional { producer_id: ProducerId, producer_epoch: ProducerEpoch },
     Marker { producer_id: ProducerId, producer_epoch: ProducerEpoch, commit: bool },
+}
+
+/// The kind of a batch that is to be written, with what the journal judges it by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Write {
+    #[default]
+    Plain,
+    Transactional {
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        proof: Proof,
+    },
+    /// Ends the producer's transaction; such a batch has no records of its machine.
+    Marker {
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        commit: bool,
+        /// Of the transaction coordinator that ends it.
+        coordinator_epoch: i32,
+        /// Level of `transaction.version`: from 2 on the epoch is one above the transaction's.
+        transaction_version: i16,
+    },
+}
+
+impl Write {
+    pub fn kind(self) -> EntryKind {
+        match self {
+            Self::Plain => EntryKind::Plain,
+            Self::Transactional { producer_id, producer_epoch, .. } => {
+                EntryKind::Transactional { producer_id, producer_epoch }
+            }
+            Self::Marker { producer_id, producer_epoch, commit, .. } => {
+                EntryKind::Marker { producer_id, producer_epoch, commit }
+            }
+        }
+    }
+}
+
+/// Why a log takes no batch of a producer; nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ProducerFault {
+    #[error("the producer epoch is below the current one")]
+    StaleEpoch,
+    #[error("the transaction coordinator's epoch is below the current one")]
+    StaleCoordinator,
+    #[error("the partition is in no open transaction of the producer")]
+    NoTransaction,
 }
 
 /// A record on its way into a machine, with the kind of its batch; a marker has no record.
@@ -61,7 +108,7 @@ impl<R> Entry<R> {
 /// One atomic append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    pub kind: EntryKind,
+    pub write: Write,
     pub records: Vec<JournalRecord>,
     /// CreateTime of every record, in milliseconds since the Unix epoch.
     pub timestamp_ms: i64,
@@ -101,7 +148,8 @@ pub enum NotReady {
     Storage,
 }
 
-/// Why an append failed after the decision; the machine is dropped and rebuilt.
+/// Why an append failed after the decision; the machine is dropped and rebuilt, unless its log
+/// [refused](JournalError::Refused) a producer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     #[error("epoch {asked} is not the current leadership")]
@@ -114,6 +162,9 @@ pub enum JournalError {
     TooLarge { size_bytes: usize, most_bytes: usize },
     #[error("storage: {0}")]
     Storage(String),
+    /// The machine stays: the decision is undone, who asked is told.
+    #[error(transparent)]
+    Refused(#[from] ProducerFault),
 }
 
 /// An ordered, replicated log of records with one writer, its `Runtime`.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::testing::{MemoryJournal, on_virtual_time, simulated_env};
 use super::{
     AskError, Batch, Context, Decision, Entry, EntryKind, Journal, JournalError, JournalRecord,
-    Machine, NotReady, Position, Record, Runtime, RuntimeState, Ticket,
+    Machine, NotReady, Position, Record, Runtime, RuntimeState, Ticket, Write,
 };
 use crate::env::Instant;
 
@@ -53,7 +53,7 @@ fn batch(values: &[&str]) -> Batch {
         value: Some(Bytes::copy_from_slice(value.as_bytes())),
     };
     Batch {
-        kind: EntryKind::Plain,
+        write: Write::Plain,
         records: values.iter().map(record).collect(),
         timestamp_ms: 1_700_000_000_000,
     }

@@ -6,7 +6,8 @@ use tokio::sync::oneshot;
 
 use super::runtime::{AskError, Core, RuntimeState};
 use super::{
-    Batch, Context, Decision, Entry, EntryKind, JournalError, Machine, Position, Record, Ticket,
+    Batch, Context, Decision, Entry, JournalError, Machine, Position, ProducerFault, Record,
+    Ticket, Write,
 };
 use crate::common::Offset;
 use crate::env::{Instant, Random};
@@ -177,26 +178,35 @@ impl<M: Machine> Core<M> {
 
     /// One decision: decides, appends, replays, and holds answers and effects for the commit of
     /// the newest state, whether or not this decision wrote anything. A failure drops the machine.
+    ///
+    /// # Errors
+    /// The journal refuses the producer that the decision writes for; nothing has changed.
     pub fn step(
         &self,
         inner: &mut Inner<M>,
         world: &M::World,
         ticket: Ticket,
         decide: impl FnOnce(&M, &mut M::Soft, &Context<'_, M::World>) -> Decision<M>,
-    ) {
+    ) -> Result<(), ProducerFault> {
         let seed = inner.seed();
-        let Phase::Leading(leading) = &mut inner.phase else { return };
+        let Phase::Leading(leading) = &mut inner.phase else { return Ok(()) };
         let cx = self.context(world, leading.epoch, leading.end, ticket, seed);
         let decision = decide(&leading.machine, &mut leading.soft, &cx);
-        if let Err(error) = self.write(leading, &decision.records, cx.now_ms) {
-            tracing::warn!(%error, epoch = leading.epoch, "append failed, rebuilding the machine");
-            self.fail(inner);
-            return;
+        match self.write(leading, decision.write, &decision.records, cx.now_ms) {
+            Ok(()) => {}
+            Err(JournalError::Refused(fault)) => return Err(fault),
+            Err(error) => {
+                let epoch = leading.epoch;
+                tracing::warn!(%error, epoch, "append failed, rebuilding the machine");
+                self.fail(inner);
+                return Ok(());
+            }
         }
         let end = leading.end;
         let answers = decision.answers.into_iter();
         inner.held.extend(answers.map(|(to, answer)| (end, Held::Answer(to, answer))));
         inner.effects.extend(decision.effects.into_iter().map(|effect| (end, effect)));
+        Ok(())
     }
 
     pub fn context<'a>(
@@ -222,10 +232,12 @@ impl<M: Machine> Core<M> {
     fn write(
         &self,
         leading: &mut Leading<M>,
+        write: Write,
         records: &[M::Record],
         timestamp_ms: i64,
     ) -> Result<(), JournalError> {
-        if records.is_empty() {
+        let is_marker = matches!(write, Write::Marker { .. });
+        if records.is_empty() && !is_marker {
             return Ok(());
         }
         if records.len() > Decision::<M>::RECORDS_MAX {
@@ -233,11 +245,13 @@ impl<M: Machine> Core<M> {
             return Err(JournalError::TooManyRecords { found, most });
         }
         let encoded = records.iter().map(Record::encode).collect();
-        let batch = Batch { kind: EntryKind::Plain, records: encoded, timestamp_ms };
+        let batch = Batch { write, records: encoded, timestamp_ms };
         let end = self.journal.append(leading.epoch, leading.end, batch)?;
         let mut at = leading.end;
-        for record in records {
-            leading.machine.replay(Entry::plain_of(record), Position(at));
+        let kind = write.kind();
+        let marker = is_marker.then_some(None);
+        for record in records.iter().map(Some).chain(marker) {
+            leading.machine.replay(Entry { kind, record }, Position(at));
             at += 1;
         }
         crate::invariant!(at == end, "the journal ends at {end} after an append up to {at}");

@@ -18,7 +18,7 @@ use std::fmt::Debug;
 pub use decision::{Decision, Draft, Ticket};
 pub use journal::{
     Batch, CommitSink, Entry, EntryKind, Journal, JournalError, JournalRecord, Leadership,
-    NotReady, Position, ReadEntry,
+    NotReady, Position, ProducerFault, ReadEntry, Write,
 };
 pub use runtime::{AskError, Asked, OnEffect, Origin, Runtime, RuntimeState};
 
@@ -40,7 +40,8 @@ pub trait Machine: Clone + Send + Sync + 'static {
     /// effect still owed.
     fn elected(&self, cx: &Context<'_, Self::World>) -> (Self::Soft, Decision<Self>);
 
-    /// Decides. The replicated state is only read; soft state may change.
+    /// Decides. The replicated state is only read; soft state may change, but what a decision that
+    /// writes for a producer changes there must hold if the journal refuses the producer.
     fn decide(
         &self,
         soft: &mut Self::Soft,

@@ -10,11 +10,11 @@ use arc_swap::ArcSwap;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::leading::{Inner, Outcome, Phase, Released};
-use super::{Journal, Machine, NotReady, Ticket};
+use super::{Journal, Machine, NotReady, ProducerFault, Ticket};
 use crate::common::Offset;
 use crate::env::{Env, Random};
 
-/// Why a request got no answer from its machine. All of them can be tried again.
+/// Why a request got no answer from its machine. All but [`AskError::Refused`] can be tried again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// Nothing was decided.
@@ -26,6 +26,9 @@ pub enum AskError {
     /// The machine was dropped while the request waited; whether it had an effect is unknown.
     #[error("the machine was dropped while the request waited")]
     Lost,
+    /// The journal takes nothing of this producer; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] ProducerFault),
 }
 
 /// What a runtime does now.
@@ -133,9 +136,12 @@ impl<M: Machine> Runtime<M> {
             return Asked::done(Err(error));
         }
         let ticket = inner.ticket();
-        core.step(&mut inner, &world, ticket, |machine, soft, cx| {
+        let decided = core.step(&mut inner, &world, ticket, |machine, soft, cx| {
             machine.decide(soft, request, cx)
         });
+        if let Err(fault) = decided {
+            return Asked::done(Err(fault.into()));
+        }
         let mut released = inner.settle(*core.committed.borrow());
         let own = released.take(ticket);
         let asked = match own {

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{
     Batch, EntryKind, Journal, JournalError, JournalRecord, Leadership, NotReady, Position,
-    ReadEntry, Record,
+    ReadEntry, Record, Write,
 };
 use crate::common::Offset;
 use crate::env::{Clock, Env, Files, Net, Random, Tasks};
@@ -143,9 +143,11 @@ impl Journal for MemoryJournal {
         if size_bytes > inner.batch_bytes_max {
             return Err(JournalError::TooLarge { size_bytes, most_bytes: inner.batch_bytes_max });
         }
-        for record in batch.records {
+        let kind = batch.write.kind();
+        let marker = matches!(batch.write, Write::Marker { .. }).then_some(None);
+        for record in batch.records.into_iter().map(Some).chain(marker) {
             let position = Position(inner.end);
-            inner.entries.push(ReadEntry { position, kind: batch.kind, record: Some(record) });
+            inner.entries.push(ReadEntry { position, kind, record });
             inner.end += 1;
         }
         if inner.commits_at_once {

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use super::batches;
 use super::types::{Payload, Raft};
 use crate::common::Offset;
-use crate::machine::{Batch, EntryKind, JournalError, Leadership, NotReady};
+use crate::machine::{Batch, JournalError, Leadership, NotReady, Write};
 
 /// Largest batch: 10 000 records of 800 bytes.
 pub(super) const BATCH_BYTES_MAX: usize = 8 << 20;
@@ -89,7 +89,7 @@ impl Gate {
         expected: Offset,
         batch: &Batch,
     ) -> Result<Offset, JournalError> {
-        crate::invariant!(batch.kind == EntryKind::Plain, "a {:?} batch of metadata", batch.kind);
+        crate::invariant!(batch.write == Write::Plain, "a {:?} batch of metadata", batch.write);
         let (size_bytes, most_bytes) = (batch.size_bytes(), BATCH_BYTES_MAX);
         if size_bytes > most_bytes {
             return Err(JournalError::TooLarge { size_bytes, most_bytes });

@@ -20,8 +20,7 @@ use crate::env::Files;
 use crate::machine::laws::{Ask, Tally, journal_keeps_its_laws};
 use crate::machine::testing::{on_virtual_time, simulated_env};
 use crate::machine::{
-    Batch, CommitSink, EntryKind, Journal, JournalError, JournalRecord, NotReady, ReadEntry,
-    Runtime,
+    Batch, CommitSink, Journal, JournalError, JournalRecord, NotReady, ReadEntry, Runtime, Write,
 };
 
 /// A sink that keeps what it was told: values in order, and how it got them.
@@ -71,7 +70,7 @@ fn record(value: &str) -> JournalRecord {
 
 pub(super) fn batch(values: &[String]) -> Batch {
     let records = values.iter().map(|value| record(value)).collect();
-    Batch { kind: EntryKind::Plain, records, timestamp_ms: 1_700_000_000_000 }
+    Batch { write: Write::Plain, records, timestamp_ms: 1_700_000_000_000 }
 }
 
 pub(super) fn fail_the_test() -> OnFatal {

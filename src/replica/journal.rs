@@ -8,16 +8,16 @@ use tokio::sync::watch;
 use super::Replicas;
 use super::error::ReplicaError;
 use super::partition::{Partition, disk_failed};
-use crate::common::{LeaderEpoch, Offset, TopicPartition};
+use crate::common::{LeaderEpoch, Offset, Proof, TopicPartition};
 use crate::machine::{
     Batch, EntryKind, Journal, JournalError, JournalRecord, Leadership, NotReady, Position,
-    ReadEntry,
+    ProducerFault, ReadEntry, Write,
 };
 use crate::protocol::batch::{
     BatchBuilder, BatchError, BatchHeader, CheckedBatch, EndTxnMarker, Producer, Record, batches,
     records,
 };
-use crate::storage::StorageError;
+use crate::storage::{Appended, ClientFault, Log, StorageError};
 
 /// The journal of the machine that lives on one partition; its runtime is the only writer.
 pub struct PartitionJournal {
@@ -62,7 +62,7 @@ impl Journal for PartitionJournal {
         batch: Batch,
     ) -> Result<Offset, JournalError> {
         let now_ms = self.replicas.env().clock.wall_ms();
-        let batch = encode(expected_base, &batch);
+        let (batch, write) = (encode(expected_base, &batch), batch.write);
         let config = self.partition.config.load();
         let (result, flush, failure) = self.partition.locked(|state, wakes| {
             if !state.role.leads || state.role.epoch != LeaderEpoch(epoch) {
@@ -71,7 +71,8 @@ impl Journal for PartitionJournal {
             let Ok(log) = state.log() else {
                 return (Err(JournalError::Storage("offline".to_owned())), None, None);
             };
-            match log.append_journal(&batch, expected_base, LeaderEpoch(epoch), now_ms) {
+            let epoch = LeaderEpoch(epoch);
+            match append(log, &batch, (write, expected_base), epoch, now_ms) {
                 Ok(appended) => {
                     let records = i64::from(batch.header.records_count);
                     state.appended(records, appended.rolled);
@@ -80,6 +81,10 @@ impl Journal for PartitionJournal {
                 }
                 Err(StorageError::Moved { expected, found }) => {
                     (Err(JournalError::Moved { expected, found }), None, None)
+                }
+                Err(StorageError::Client(fault)) if producer_fault(&fault).is_some() => {
+                    let fault = producer_fault(&fault).map(JournalError::Refused);
+                    (fault.map_or(Ok(expected_base), Err), None, None)
                 }
                 Err(error) => {
                     let failure = disk_failed(&error);
@@ -150,17 +155,46 @@ impl PartitionJournal {
     }
 }
 
+fn append(
+    log: &mut Log,
+    batch: &CheckedBatch,
+    (write, base): (Write, Offset),
+    epoch: LeaderEpoch,
+    now_ms: i64,
+) -> Result<Appended, StorageError> {
+    match write {
+        Write::Plain => log.append_journal(batch, base, Proof::Unneeded, epoch, now_ms),
+        Write::Transactional { proof, .. } => log.append_journal(batch, base, proof, epoch, now_ms),
+        Write::Marker { transaction_version, .. } => {
+            log.append_marker(batch, Some(base), transaction_version, epoch, now_ms)
+        }
+    }
+}
+
+fn producer_fault(fault: &ClientFault) -> Option<ProducerFault> {
+    match fault {
+        ClientFault::StaleEpoch { .. } => Some(ProducerFault::StaleEpoch),
+        ClientFault::StaleCoordinator { .. } => Some(ProducerFault::StaleCoordinator),
+        ClientFault::NoTransaction { .. } | ClientFault::InsideTransaction { .. } => {
+            Some(ProducerFault::NoTransaction)
+        }
+        ClientFault::OutOfRange { .. }
+        | ClientFault::OverSegment { .. }
+        | ClientFault::OutOfOrderSequence { .. } => None,
+    }
+}
+
 fn encode(base_offset: Offset, batch: &Batch) -> CheckedBatch {
     let mut builder = BatchBuilder::new(base_offset);
     let timestamp = batch.timestamp_ms;
-    match batch.kind {
-        EntryKind::Plain => {}
-        EntryKind::Transactional { producer_id: id, producer_epoch: epoch } => {
+    match batch.write {
+        Write::Plain => {}
+        Write::Transactional { producer_id: id, producer_epoch: epoch, .. } => {
             let producer = Producer { id, epoch, base_sequence: -1, transactional: true };
             builder = builder.producer(producer);
         }
-        EntryKind::Marker { producer_id, producer_epoch, commit } => {
-            let marker = EndTxnMarker { commit, coordinator_epoch: 0 };
+        Write::Marker { producer_id, producer_epoch, commit, coordinator_epoch, .. } => {
+            let marker = EndTxnMarker { commit, coordinator_epoch };
             builder =
                 BatchBuilder::marker(base_offset, producer_id, producer_epoch, marker, timestamp);
         }

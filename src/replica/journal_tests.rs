@@ -11,7 +11,7 @@ fn record(value: &str) -> JournalRecord {
 
 fn plain(values: &[&str]) -> Batch {
     let records = values.iter().map(|value| record(value)).collect();
-    Batch { kind: EntryKind::Plain, records, timestamp_ms: NOW_MS }
+    Batch { write: Write::Plain, records, timestamp_ms: NOW_MS }
 }
 
 #[tokio::test(start_paused = true)]
@@ -19,20 +19,28 @@ async fn batches_of_every_kind_are_read_back_in_place() {
     let node = Node::with_topic(&[]);
     let journal = PartitionJournal::new(node.replicas.clone(), node.partition(0));
     let (producer_id, producer_epoch) = (ProducerId(5), ProducerEpoch(0));
-    let transactional = EntryKind::Transactional { producer_id, producer_epoch };
-    let marker = EntryKind::Marker { producer_id, producer_epoch, commit: true };
+    let proof = Proof::Unneeded;
+    let transactional = Write::Transactional { producer_id, producer_epoch, proof };
+    let (commit, coordinator_epoch, transaction_version) = (true, 3, 0);
+    let marker = Write::Marker {
+        producer_id,
+        producer_epoch,
+        commit,
+        coordinator_epoch,
+        transaction_version,
+    };
     assert_eq!(journal.append(0, 0, plain(&["a", ""])), Ok(2));
-    let open = Batch { kind: transactional, records: vec![record("b")], timestamp_ms: NOW_MS };
+    let open = Batch { write: transactional, records: vec![record("b")], timestamp_ms: NOW_MS };
     assert_eq!(journal.append(0, 2, open), Ok(3));
-    let end = Batch { kind: marker, records: Vec::new(), timestamp_ms: NOW_MS };
+    let end = Batch { write: marker, records: Vec::new(), timestamp_ms: NOW_MS };
     assert_eq!(journal.append(0, 3, end), Ok(4));
     assert_eq!(*journal.committed().borrow(), 4);
     let entry = |at, kind, record| ReadEntry { position: Position(at), kind, record };
     let all = [
         entry(0, EntryKind::Plain, Some(record("a"))),
         entry(1, EntryKind::Plain, Some(record(""))),
-        entry(2, transactional, Some(record("b"))),
-        entry(3, marker, None),
+        entry(2, transactional.kind(), Some(record("b"))),
+        entry(3, marker.kind(), None),
     ];
     for from in 0..=4 {
         let read = journal.read(from, 1 << 20).unwrap();
@@ -74,4 +82,41 @@ async fn a_journal_waits_for_its_followers_and_needs_enough_of_them() {
     node.apply([config("t", "min.insync.replicas", Some("1"))]);
     assert_eq!(journal.ready(), Ok(()));
     assert_eq!(*journal.committed().borrow(), 1, "the config freed the high watermark");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_producer_may_not_write_leaves_the_journal_as_it_was() {
+    let node = Node::with_topic(&[]);
+    let journal = PartitionJournal::new(node.replicas.clone(), node.partition(0));
+    let write = |epoch: i16, proof| Batch {
+        write: Write::Transactional {
+            producer_id: ProducerId(5),
+            producer_epoch: ProducerEpoch(epoch),
+            proof,
+        },
+        records: vec![record("a")],
+        timestamp_ms: NOW_MS,
+    };
+    let end = |epoch: i16, coordinator_epoch| Batch {
+        write: Write::Marker {
+            producer_id: ProducerId(5),
+            producer_epoch: ProducerEpoch(epoch),
+            commit: true,
+            coordinator_epoch,
+            transaction_version: 2,
+        },
+        records: Vec::new(),
+        timestamp_ms: NOW_MS,
+    };
+    let refused = |fault| Err(JournalError::Refused(fault));
+    let nobody_asked = write(1, Proof::Guard(Some(1)));
+    assert_eq!(journal.append(0, 0, nobody_asked), refused(ProducerFault::NoTransaction));
+    assert_eq!(journal.append(0, 0, write(1, Proof::Unneeded)), Ok(1));
+    assert_eq!(journal.append(0, 1, write(1, Proof::Guard(None))), Ok(2), "it is open");
+    assert_eq!(journal.append(0, 2, end(1, 0)), refused(ProducerFault::StaleEpoch), "late");
+    assert_eq!(journal.append(0, 2, end(2, 4)), Ok(3));
+    assert_eq!(journal.append(0, 3, end(2, 4)), Ok(4), "said twice");
+    assert_eq!(journal.append(0, 4, end(3, 3)), refused(ProducerFault::StaleCoordinator));
+    assert_eq!(journal.append(0, 4, write(1, Proof::Unneeded)), refused(ProducerFault::StaleEpoch));
+    assert_eq!(journal.end_offset(), 4);
 }

@@ -4,17 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::Notify;
 
+use super::acks::{Acks, AcksWait};
 use super::error::{NotNow, Refusal, ReplicaError};
 use super::flusher::Until;
-use super::partition::{Partition, State, Waiting, disk_failed, flushes_each};
-use super::replicas::{Counted, Replicas};
+use super::partition::{Partition, State, disk_failed, flushes_each};
+use super::replicas::Replicas;
 use super::topics::Topic;
 use super::waiters::{Wakes, Wants};
-use crate::common::{NO_OFFSET, NO_TIMESTAMP, Offset};
+use crate::common::{NO_OFFSET, NO_TIMESTAMP, Offset, Proof};
 use crate::config::{CompressionType, TimestampType, TopicConfig};
-use crate::env::Instant;
 use crate::protocol::batch::{
     self, BatchError, BatchHeader, CheckedBatch, Codec, Compression, Invalid, Rules, check,
     is_heavy, shape,
@@ -38,6 +37,8 @@ pub struct ToProduce {
     pub partition: i32,
     /// As sent; empty for null.
     pub records: Bytes,
+    /// Of a transactional batch.
+    pub proof: Proof,
 }
 
 /// What one partition is answered.
@@ -53,7 +54,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn refused(error: impl Into<ReplicaError>, log_start_offset: Offset) -> Self {
+    pub(super) fn refused(error: impl Into<ReplicaError>, log_start_offset: Offset) -> Self {
         Self {
             result: Err(error.into()),
             base_offset: NO_OFFSET,
@@ -95,21 +96,16 @@ impl Replicas {
             heavy.extend(self.check_if_heavy(&ask, part).await.map(|checked| (at, checked)));
         }
         let now_ms = self.env().clock.wall_ms();
-        let mut run = Run { replicas: self, ask: &ask, now_ms, notify: None, pending: Vec::new() };
+        let mut run = Run { replicas: self, ask: &ask, now_ms, acks: Acks::default() };
         let mut outcomes = Vec::with_capacity(ask.parts.len());
         let mut heavy = heavy.into_iter().peekable();
         for (at, part) in ask.parts.iter().enumerate() {
             let checked = heavy.next_if(|(of, _)| *of == at).map(|(_, checked)| checked);
             outcomes.push(run.one(at, part, checked));
         }
-        let (notify, pending) = (run.notify, run.pending);
-        match notify {
-            Some(notify) if !pending.is_empty() => {
-                let clock = self.env().clock.clone();
-                let _counted = Counted::one(&self.waiting.produce);
-                Produced::Waiting(AcksWait { outcomes, pending, notify, deadline, clock, _counted })
-            }
-            _ => Produced::Done(outcomes),
+        match run.acks.wait(self, outcomes, deadline) {
+            Ok(wait) => Produced::Waiting(wait),
+            Err(outcomes) => Produced::Done(outcomes),
         }
     }
 
@@ -139,8 +135,7 @@ struct Run<'a> {
     replicas: &'a Replicas,
     ask: &'a ProduceAsk,
     now_ms: i64,
-    notify: Option<Arc<Notify>>,
-    pending: Vec<Pending>,
+    acks: Acks,
 }
 
 /// Where one batch goes.
@@ -149,14 +144,7 @@ struct Target<'a> {
     at: usize,
     partition: &'a Arc<Partition>,
     config: &'a TopicConfig,
-}
-
-/// A partition that is not acknowledged yet.
-struct Pending {
-    at: usize,
-    partition: Arc<Partition>,
-    wants: Wants,
-    _place: Waiting,
+    proof: Proof,
 }
 
 impl Run<'_> {
@@ -213,9 +201,10 @@ impl Run<'_> {
             Prepared::Shaped(bytes) => check(&bytes, &rules(&config, self.now_ms)),
         };
         let (outcome, flush, failure) = partition.locked(|state, wakes| {
-            let target = Target { at, partition: &partition, config: &config };
+            let (config, proof) = (&config, part.proof);
+            let target = Target { at, partition: &partition, config, proof };
             let (outcome, failure) = self.append(target, state, wakes, &checked);
-            (outcome, state.flush_due(&config), failure)
+            (outcome, state.flush_due(config), failure)
         });
         if let Some(error) = failure {
             self.replicas.directory_failed(&partition, &error);
@@ -261,7 +250,7 @@ impl Run<'_> {
     /// Under the partition's lock. The second value: how the directory has failed.
     fn append(
         &mut self,
-        Target { at, partition, config }: Target<'_>,
+        Target { at, partition, config, proof }: Target<'_>,
         state: &mut State,
         wakes: &mut Wakes,
         checked: &Result<CheckedBatch, BatchError>,
@@ -283,7 +272,7 @@ impl Run<'_> {
             Err(error) => return (refused_batch(error, log_start_offset), None),
         };
         let append_time = append_time(config, self.now_ms);
-        let appended = match log.append(batch, epoch, self.now_ms, append_time) {
+        let appended = match log.append(batch, proof, epoch, self.now_ms, append_time) {
             Ok(appended) => appended,
             Err(error) => {
                 let failure = disk_failed(&error);
@@ -304,11 +293,8 @@ impl Run<'_> {
             1 => flushes_each(config).then_some(Wants::Durable { above }),
             _ => Some(Wants::HighWatermark { above }),
         };
-        if let Some(wants) = wants.filter(|wants| !state.is_met(*wants, config)) {
-            let notify = self.notify.get_or_insert_default().clone();
-            let place = Waiting::register(partition, state, wants, notify);
-            let partition = partition.clone();
-            self.pending.push(Pending { at, partition, wants, _place: place });
+        if let Some(wants) = wants {
+            self.acks.expect(at, partition, state, wants, config);
         }
         let outcome = Outcome {
             result: Ok(()),
@@ -320,74 +306,7 @@ impl Run<'_> {
     }
 }
 
-/// Appended, not yet acknowledged. Dropping it gives the waiting up; the appends stand.
-pub struct AcksWait {
-    outcomes: Vec<Outcome>,
-    pending: Vec<Pending>,
-    notify: Arc<Notify>,
-    deadline: Instant,
-    clock: crate::env::Clock,
-    _counted: Counted,
-}
-
-impl AcksWait {
-    /// One outcome per asked partition, when all are acknowledged, refused, or out of time.
-    pub async fn done(mut self) -> Vec<Outcome> {
-        loop {
-            let outcomes = &mut self.outcomes;
-            self.pending.retain(|pending| match pending.settled() {
-                None => true,
-                Some(result) => {
-                    outcomes[pending.at].result = result;
-                    false
-                }
-            });
-            if self.pending.is_empty() {
-                return self.outcomes;
-            }
-            if self.clock.until(self.deadline, self.notify.notified()).await.is_none() {
-                break;
-            }
-        }
-        for pending in &self.pending {
-            let result = pending.settled().unwrap_or_else(|| Err(NotNow::TimedOut.into()));
-            self.outcomes[pending.at].result = result;
-        }
-        self.outcomes
-    }
-}
-
-impl Pending {
-    /// `None`: still waiting.
-    fn settled(&self) -> Option<Result<(), ReplicaError>> {
-        let config = self.partition.config.load();
-        self.partition.locked(|state, _| {
-            if let Err(error) = state.leader_log() {
-                return Some(Err(error));
-            }
-            if !state.is_met(self.wants, &config) {
-                return None;
-            }
-            let (in_sync, needed) = (state.role.isr.len(), state.in_sync_needed(&config));
-            let all = matches!(self.wants, Wants::HighWatermark { .. });
-            Some(match all && in_sync < needed {
-                true => Err(NotNow::TooFewReplicasAfter { in_sync, needed }.into()),
-                false => Ok(()),
-            })
-        })
-    }
-}
-
 impl State {
-    fn is_met(&self, wants: Wants, config: &TopicConfig) -> bool {
-        match wants {
-            Wants::HighWatermark { above } | Wants::LastStable { above } => {
-                self.high_watermark > above
-            }
-            Wants::Durable { above } => self.durable_end(config) > above,
-        }
-    }
-
     pub(super) fn appended(&mut self, records: i64, rolled: bool) {
         self.unflushed_records = self.unflushed_records.saturating_add(records);
         self.rolled |= rolled;

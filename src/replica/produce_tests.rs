@@ -212,7 +212,12 @@ async fn internal_topics_are_closed_to_producers() {
     node.create("__consumer_offsets", 5, 1, &[]);
     let topic = node.replicas.topic("__consumer_offsets").unwrap();
     for (internal_allowed, word) in [(false, "internal"), (true, "ok")] {
-        let part = ToProduce { topic: Ok(topic.clone()), partition: 0, records: batch(&["a"]) };
+        let part = ToProduce {
+            topic: Ok(topic.clone()),
+            partition: 0,
+            records: batch(&["a"]),
+            proof: crate::common::Proof::Unneeded,
+        };
         let ask = ProduceAsk { internal_allowed, parts: vec![part], ..node.produce_ask(1, vec![]) };
         let Produced::Done(done) = node.replicas.produce(ask).await else { panic!("done") };
         assert_eq!(short(&done[0]).0, word);

@@ -132,7 +132,8 @@ impl Node {
 
     pub fn produce_ask(&self, acks: i16, parts: Vec<(i32, Bytes)>) -> ProduceAsk {
         let topic = || self.replicas.topic("t").ok_or_else(ReplicaError::unknown);
-        let part = |(partition, records)| ToProduce { topic: topic(), partition, records };
+        let proof = crate::common::Proof::Unneeded;
+        let part = |(partition, records)| ToProduce { topic: topic(), partition, records, proof };
         ProduceAsk {
             acks,
             timeout: Duration::from_secs(5),

@@ -7,7 +7,7 @@ use super::testing::{
     Disk, EPOCH, NOW, append, batch, by_producer, marker, partition, row, small, whole,
 };
 use super::{Identity, Loading, Log, LogConfig, LogDir, OperatorFault, StorageError};
-use crate::common::{BrokerId, LeaderEpoch, Offset, TopicPartition};
+use crate::common::{BrokerId, LeaderEpoch, Offset, Proof, TopicPartition};
 
 /// All files of the directory, as one start left them.
 struct Left {
@@ -88,9 +88,9 @@ fn leave(clean: bool) -> Left {
         let value = format!("{at:>30}");
         append(&mut log, &batch(&[(NOW + at, &value)])).unwrap();
         if at == 9 {
-            log.append(&by_producer(1, 0, 0, 2, true), EPOCH, NOW, None).unwrap();
+            log.append(&by_producer(1, 0, 0, 2, true), Proof::Unneeded, EPOCH, NOW, None).unwrap();
             let end = log.end_offset();
-            log.append_journal(&marker(1, 0, false, 0), end, EPOCH, NOW).unwrap();
+            log.append_marker(&marker(1, 0, false, 0), Some(end), 0, EPOCH, NOW).unwrap();
             log.assign_epoch(LeaderEpoch(1));
         }
     }
@@ -241,7 +241,7 @@ fn below_the_reserve_only_clients_are_refused_and_not_for_longer_than_that() {
         if let Err(error) = outcome {
             assert!(matches!(&error, StorageError::Disk(disk) if disk.is_full()), "{error}");
             let end = log.end_offset();
-            log.append_journal(&one, end, EPOCH, NOW).unwrap();
+            log.append_journal(&one, end, Proof::Unneeded, EPOCH, NOW).unwrap();
         }
     }
     // What is free is asked again before half the reserve is written.

@@ -39,6 +39,8 @@ pub enum ClientFault {
     },
     #[error("producer {producer_id}: epoch {sent} is below {current}")]
     StaleEpoch { producer_id: ProducerId, sent: ProducerEpoch, current: ProducerEpoch },
+    #[error("producer {producer_id}: the partition is in no open transaction of it")]
+    NoTransaction { producer_id: ProducerId },
     #[error("producer {producer_id}: a plain write inside its open transaction")]
     InsideTransaction { producer_id: ProducerId },
     #[error("producer {producer_id}: marker of coordinator epoch {sent}, known is {current}")]

@@ -17,7 +17,7 @@ use super::producer_state::{Origin, Producers};
 use super::room::Room;
 use super::segment::{ActiveSegment, Appending, SEGMENT_BYTES_MAX, SealedSegment};
 use super::snapshot;
-use crate::common::{LeaderEpoch, NO_TIMESTAMP, Offset};
+use crate::common::{LeaderEpoch, NO_TIMESTAMP, Offset, Proof};
 use crate::env::{Files, OpenMode, Random};
 use crate::protocol::batch::{BatchHeader, CheckedBatch, EndTxnMarker, HEADER_BYTES, records};
 
@@ -197,6 +197,7 @@ impl Log {
     pub fn append(
         &mut self,
         batch: &CheckedBatch,
+        proof: Proof,
         leader_epoch: LeaderEpoch,
         now_ms: i64,
         append_time: Option<i64>,
@@ -211,15 +212,14 @@ impl Log {
                     rolled: false,
                 });
             }
-            self.producers.check(&batch.header, Origin::Client)?;
+            self.producers.check(&batch.header, Origin::Client, proof)?;
         }
         let path = || self.active.file.path(Kind::Log);
         self.shared.room.take(batch.bytes.len(), path)?;
         self.write(batch, None, leader_epoch, now_ms, append_time)
     }
 
-    /// Appends a coordinator's batch (plain, transactional or a marker) if it was made for the
-    /// log's end.
+    /// Appends a coordinator's batch, plain or transactional, if it was made for the log's end.
     ///
     /// # Errors
     /// [`StorageError::Moved`], and those of [`Log::append`].
@@ -227,21 +227,42 @@ impl Log {
         &mut self,
         batch: &CheckedBatch,
         expected_base: Offset,
+        proof: Proof,
         leader_epoch: LeaderEpoch,
         now_ms: i64,
     ) -> Result<Appended, StorageError> {
-        if expected_base != self.end_offset {
-            return Err(StorageError::Moved { expected: expected_base, found: self.end_offset });
+        self.check_end(expected_base)?;
+        if batch.header.has_producer_id() {
+            self.producers.check(&batch.header, Origin::Coordinator, proof)?;
         }
+        self.write(batch, None, leader_epoch, now_ms, None)
+    }
+
+    /// Appends the batch of a transaction marker.
+    /// - `expected_base`: where it must stand, if that matters.
+    /// - `transaction_version`: level of `transaction.version` that its epoch goes by.
+    ///
+    /// # Errors
+    /// [`StorageError::Moved`], and those of [`Log::append`].
+    pub fn append_marker(
+        &mut self,
+        batch: &CheckedBatch,
+        expected_base: Option<Offset>,
+        transaction_version: i16,
+        leader_epoch: LeaderEpoch,
+        now_ms: i64,
+    ) -> Result<Appended, StorageError> {
+        self.check_end(expected_base.unwrap_or(self.end_offset))?;
         let marker = marker_of(&batch.header, || batch.bytes.clone());
-        match marker {
-            Some(marker) => self.producers.check_marker(&batch.header, marker)?,
-            None if batch.header.has_producer_id() => {
-                self.producers.check(&batch.header, Origin::Coordinator)?;
-            }
-            None => {}
+        if let Some(marker) = marker {
+            self.producers.check_marker(&batch.header, marker, transaction_version)?;
         }
         self.write(batch, marker, leader_epoch, now_ms, None)
+    }
+
+    fn check_end(&self, expected: Offset) -> Result<(), StorageError> {
+        let found = self.end_offset;
+        if expected == found { Ok(()) } else { Err(StorageError::Moved { expected, found }) }
     }
 
     /// Writes a batch that may be written; a full disk is told.

@@ -10,7 +10,7 @@ use super::testing::{
 use super::{
     CheckpointRow, Identity, LogConfig, LogDir, LogDirOptions, OperatorFault, StorageError,
 };
-use crate::common::{BrokerId, TopicPartition};
+use crate::common::{BrokerId, Proof, TopicPartition};
 use crate::env::{FaultOn, Random};
 
 fn refusal(disk: &Disk, cluster: &str, node: i32) -> OperatorFault {
@@ -155,7 +155,8 @@ fn a_clean_start_reads_the_tail_only_and_scans_nothing() {
     let (_dir, mut log) = disk.reopen(Some(7));
     assert_eq!((log.end_offset(), log.durable_until()), (2_000, 2_000));
     // The producer came from the snapshot at the end.
-    let retry = log.append(&by_producer(1, 0, 1_999, 1, false), EPOCH, NOW, None).unwrap();
+    let retry =
+        log.append(&by_producer(1, 0, 1_999, 1, false), Proof::Unneeded, EPOCH, NOW, None).unwrap();
     assert!(retry.duplicate && retry.base_offset == 1_999);
 }
 
@@ -173,7 +174,9 @@ fn a_retry_of_any_of_the_last_five_batches_is_known_after_a_restart() {
         }
         let (_dir, mut log) = end(&disk, how, dir, log);
         for at in 35..40 {
-            let retry = log.append(&by_producer(1, 0, at, 1, false), EPOCH, NOW, None).unwrap();
+            let retry = log
+                .append(&by_producer(1, 0, at, 1, false), Proof::Unneeded, EPOCH, NOW, None)
+                .unwrap();
             assert!(retry.duplicate && retry.base_offset == i64::from(at), "{how}: {at}");
         }
     }

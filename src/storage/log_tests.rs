@@ -7,7 +7,7 @@ use super::testing::{
     whole,
 };
 use super::{ClientFault, Log, LogConfig, LogDir, StorageError};
-use crate::common::{LeaderEpoch, Offset, ProducerEpoch, ProducerId};
+use crate::common::{LeaderEpoch, Offset, ProducerEpoch, ProducerId, Proof};
 use crate::env::FaultOn;
 use crate::protocol::batch::BatchHeader;
 
@@ -70,7 +70,7 @@ fn the_header_is_patched_and_the_crc_stays_right() {
     let mut log = disk.create(&dir);
     append(&mut log, &batch(&[(NOW, "a"), (NOW, "b")])).unwrap();
     let sent = batch(&[(5, "c")]);
-    let appended = log.append(&sent, LeaderEpoch(4), NOW, Some(NOW + 9)).unwrap();
+    let appended = log.append(&sent, Proof::Unneeded, LeaderEpoch(4), NOW, Some(NOW + 9)).unwrap();
     assert_eq!((appended.base_offset, appended.log_append_time), (2, NOW + 9));
     let bytes = log.read(2, 3, 1, true).unwrap().read().unwrap();
     let header = BatchHeader::parse(&bytes).unwrap();
@@ -212,7 +212,14 @@ fn c024_the_log_start_moves_and_survives_a_restart() {
     let dir = disk.open().unwrap();
     let mut log = disk.create(&dir);
     for at in 0..30 {
-        log.append(&batch(&[(NOW, "0123456789")]), LeaderEpoch(at / 10), NOW, None).unwrap();
+        log.append(
+            &batch(&[(NOW, "0123456789")]),
+            Proof::Unneeded,
+            LeaderEpoch(at / 10),
+            NOW,
+            None,
+        )
+        .unwrap();
     }
     assert!(log.advance_start(16).unwrap());
     assert!(!log.advance_start(9).unwrap(), "it never goes back");
@@ -241,7 +248,7 @@ fn c001_a_retry_of_the_last_five_batches_gets_its_first_offset() {
     }
     for sequence in [5, 3, 1] {
         let retry = by_producer(9, 0, sequence, 1, false);
-        let appended = log.append(&retry, EPOCH, NOW, None).unwrap();
+        let appended = log.append(&retry, Proof::Unneeded, EPOCH, NOW, None).unwrap();
         assert!(appended.duplicate);
         assert_eq!((appended.base_offset, log.end_offset()), (i64::from(sequence), 6));
     }
@@ -261,10 +268,10 @@ fn an_aborted_transaction_is_listed_until_a_reader_is_past_it() {
     append(&mut log, &by_producer(1, 0, 0, 2, true)).unwrap(); // 0, 1
     append(&mut log, &by_producer(2, 0, 0, 1, true)).unwrap(); // 2
     assert_eq!(log.first_unstable_offset(3), Some(0));
-    log.append_journal(&marker(1, 0, false, 5), 3, EPOCH, NOW).unwrap(); // 3
+    log.append_marker(&marker(1, 0, false, 5), Some(3), 0, EPOCH, NOW).unwrap(); // 3
     assert_eq!(log.first_unstable_offset(3), Some(0), "the marker is not committed");
     assert_eq!(log.first_unstable_offset(4), Some(2));
-    log.append_journal(&marker(2, 0, true, 5), 4, EPOCH, NOW).unwrap(); // 4
+    log.append_marker(&marker(2, 0, true, 5), Some(4), 0, EPOCH, NOW).unwrap(); // 4
     assert_eq!(log.first_unstable_offset(5), None);
     fill(&mut log, 20);
     let check = |log: &super::Log| {
@@ -291,11 +298,12 @@ fn a_journal_append_fits_the_end_or_is_refused() {
     let disk = Disk::new(small());
     let dir = disk.open().unwrap();
     let mut log = disk.create(&dir);
-    log.append_journal(&batch(&[(NOW, "a")]), 0, EPOCH, NOW).unwrap();
-    let error = log.append_journal(&batch(&[(NOW, "b")]), 0, EPOCH, NOW).unwrap_err();
+    log.append_journal(&batch(&[(NOW, "a")]), 0, Proof::Unneeded, EPOCH, NOW).unwrap();
+    let error =
+        log.append_journal(&batch(&[(NOW, "b")]), 0, Proof::Unneeded, EPOCH, NOW).unwrap_err();
     assert!(matches!(error, StorageError::Moved { expected: 0, found: 1 }), "{error}");
     append(&mut log, &by_producer(1, 3, 0, 1, true)).unwrap();
-    let fenced = log.append_journal(&marker(1, 2, true, 0), 2, EPOCH, NOW).unwrap_err();
+    let fenced = log.append_marker(&marker(1, 2, true, 0), Some(2), 0, EPOCH, NOW).unwrap_err();
     let want = ClientFault::StaleEpoch {
         producer_id: ProducerId(1),
         sent: ProducerEpoch(2),
@@ -303,7 +311,7 @@ fn a_journal_append_fits_the_end_or_is_refused() {
     };
     assert!(matches!(fenced, StorageError::Client(fault) if fault == want), "{fenced}");
     // A coordinator writes for a producer without sequences.
-    log.append_journal(&by_producer(1, 3, -1, 1, true), 2, EPOCH, NOW).unwrap();
+    log.append_journal(&by_producer(1, 3, -1, 1, true), 2, Proof::Unneeded, EPOCH, NOW).unwrap();
 }
 
 #[test]
@@ -363,7 +371,8 @@ fn truncation_takes_batches_producers_and_epochs_back() {
         let mut log = disk.create(&dir);
         for at in 0..30 {
             let sent = by_producer(1, 0, at, 1, false);
-            log.append(&sent, LeaderEpoch(at / 10), NOW + i64::from(at), None).unwrap();
+            log.append(&sent, Proof::Unneeded, LeaderEpoch(at / 10), NOW + i64::from(at), None)
+                .unwrap();
         }
         assert!(log.truncate_to(to, NOW).unwrap());
         assert!(!log.truncate_to(to, NOW).unwrap());
@@ -371,7 +380,13 @@ fn truncation_takes_batches_producers_and_epochs_back() {
         let latest = log.epochs().latest();
         let want = (to > 0).then(|| LeaderEpoch((to as i32 - 1) / 10));
         assert_eq!(latest, want, "to {to}");
-        let next = log.append(&by_producer(1, 0, to as i32, 1, false), LeaderEpoch(9), NOW, None);
+        let next = log.append(
+            &by_producer(1, 0, to as i32, 1, false),
+            Proof::Unneeded,
+            LeaderEpoch(9),
+            NOW,
+            None,
+        );
         assert_eq!(next.unwrap().base_offset, to);
         disk.stop(dir, log);
         assert_eq!(contents(&disk.reopen(Some(7)).1, 0).len() as i64, to + 1);

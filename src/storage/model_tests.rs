@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 
 use super::testing::{Disk, EPOCH, NOW, append, batch, by_producer, contents, row, small};
 use super::{Log, LogDir};
-use crate::common::{LeaderEpoch, Offset};
+use crate::common::{LeaderEpoch, Offset, Proof};
 use crate::env::FaultOn;
 
 #[derive(Debug, Clone)]
@@ -174,7 +174,7 @@ impl World {
         let records: Vec<(i64, &str)> = values.iter().map(|value| (NOW, value.as_str())).collect();
         let sent = batch(&records);
         let epoch = LeaderEpoch(self.model.epoch);
-        let appended = self.log().append(&sent, epoch, NOW, None).unwrap();
+        let appended = self.log().append(&sent, Proof::Unneeded, epoch, NOW, None).unwrap();
         assert_eq!(appended.base_offset, base as Offset);
         self.model.records.extend(values);
     }
@@ -193,7 +193,13 @@ impl World {
         let Some(at) = self.model.produced.len().checked_sub(back + 1) else { return };
         let (sequence, offset) = self.model.produced[at];
         let end = self.model.end();
-        match self.log().append(&by_producer(1, 0, sequence, 1, false), EPOCH, NOW, None) {
+        match self.log().append(
+            &by_producer(1, 0, sequence, 1, false),
+            Proof::Unneeded,
+            EPOCH,
+            NOW,
+            None,
+        ) {
             Ok(appended) => assert_eq!((appended.duplicate, appended.base_offset), (true, offset)),
             Err(error) => assert!(back > 0, "the newest batch is forgotten: {error}"),
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::error::ClientFault;
-use crate::common::{NO_TIMESTAMP, Offset, ProducerEpoch, ProducerId};
+use crate::common::{NO_TIMESTAMP, Offset, ProducerEpoch, ProducerId, Proof};
 use crate::protocol::batch::{BatchHeader, EndTxnMarker};
 
 /// Batches per producer that a retry is recognized by (KIP-98: five requests may be in flight).
@@ -181,11 +181,19 @@ impl Producers {
     /// Judges a data batch before it is written; Kafka's order.
     ///
     /// # Errors
-    /// [`ClientFault::StaleEpoch`], [`ClientFault::OutOfOrderSequence`],
-    /// [`ClientFault::InsideTransaction`].
-    pub(super) fn check(&self, header: &BatchHeader, origin: Origin) -> Result<(), ClientFault> {
+    /// [`ClientFault::NoTransaction`], [`ClientFault::StaleEpoch`],
+    /// [`ClientFault::OutOfOrderSequence`], [`ClientFault::InsideTransaction`].
+    pub(super) fn check(
+        &self,
+        header: &BatchHeader,
+        origin: Origin,
+        proof: Proof,
+    ) -> Result<(), ClientFault> {
         let (producer_id, sent_epoch) = (header.producer_id, header.producer_epoch);
         let known = self.by_id.get(&producer_id);
+        if header.is_transactional() && !self.is_proven(producer_id, sent_epoch, proof) {
+            return Err(ClientFault::NoTransaction { producer_id });
+        }
         if let Some(current) = known.map(|producer| producer.epoch).filter(|e| sent_epoch < *e) {
             return Err(ClientFault::StaleEpoch { producer_id, sent: sent_epoch, current });
         }
@@ -197,6 +205,24 @@ impl Producers {
             return Err(ClientFault::InsideTransaction { producer_id });
         }
         Ok(())
+    }
+
+    /// Whether the producer has a transaction open in this log, in this epoch.
+    pub fn has_transaction(&self, id: ProducerId, epoch: ProducerEpoch) -> bool {
+        let producer = self.by_id.get(&id);
+        producer.is_some_and(|known| known.epoch == epoch && known.txn_first_offset.is_some())
+    }
+
+    /// Whether a transactional batch belongs to an open transaction: one that has begun here, or
+    /// one that was verified, which no marker has ended since.
+    fn is_proven(&self, id: ProducerId, epoch: ProducerEpoch, proof: Proof) -> bool {
+        match proof {
+            Proof::Unneeded => true,
+            Proof::Guard(_) if self.has_transaction(id, epoch) => true,
+            Proof::Guard(guard) => {
+                guard.is_some() && guard == self.verifying.get(&id).map(|held| held.guard)
+            }
+        }
     }
 
     fn check_sequence(
@@ -225,7 +251,9 @@ impl Producers {
         if sent == next { Ok(()) } else { refuse(last) }
     }
 
-    /// Judges a transaction marker before it is written.
+    /// Judges a transaction marker before it is written. From version 2 of transactions on the
+    /// epoch goes up with each of them, so that a late marker is told from the next transaction's;
+    /// one that is written again, with nothing open, does no harm (KIP-890).
     ///
     /// # Errors
     /// [`ClientFault::StaleEpoch`], [`ClientFault::StaleCoordinator`].
@@ -233,10 +261,13 @@ impl Producers {
         &self,
         header: &BatchHeader,
         marker: EndTxnMarker,
+        transaction_version: i16,
     ) -> Result<(), ClientFault> {
         let (producer_id, sent_epoch) = (header.producer_id, header.producer_epoch);
         let Some(known) = self.by_id.get(&producer_id) else { return Ok(()) };
-        if sent_epoch < known.epoch {
+        let is_open = known.txn_first_offset.is_some();
+        let is_late = transaction_version >= 2 && sent_epoch == known.epoch && is_open;
+        if sent_epoch < known.epoch || is_late {
             let (sent, current) = (sent_epoch, known.epoch);
             return Err(ClientFault::StaleEpoch { producer_id, sent, current });
         }
@@ -263,6 +294,7 @@ impl Producers {
         let producer = self.by_id.entry(producer_id).or_insert_with(|| Producer::new(epoch));
         if let Some(marker) = marker {
             producer.enter(header.producer_epoch);
+            self.verifying.remove(&producer_id);
             producer.coordinator_epoch = marker.coordinator_epoch;
             producer.last_timestamp = header.max_timestamp;
             let first_offset = producer.txn_first_offset.take()?;
@@ -309,11 +341,6 @@ impl Producers {
         }
         held.lowest_sequence = held.lowest_sequence.min(new.lowest_sequence);
         held.guard
-    }
-
-    /// The guard that an append must still find; gone once its transaction has begun.
-    pub fn verification(&self, id: ProducerId) -> Option<&Verification> {
-        self.verifying.get(&id)
     }
 
     /// Puts in what a snapshot holds.

@@ -73,8 +73,16 @@ fn sequences_follow_and_epochs_begin_at_zero() {
         let producers = known(last);
         let sent = header(1, who, sequence, 1, false);
         let row = (last, who, sequence);
-        assert_eq!(said(producers.check(&sent, Origin::Client)), client, "{row:?}");
-        assert_eq!(said(producers.check(&sent, Origin::Coordinator)), coordinator, "{row:?}");
+        assert_eq!(
+            said(producers.check(&sent, Origin::Client, Proof::Unneeded)),
+            client,
+            "{row:?}"
+        );
+        assert_eq!(
+            said(producers.check(&sent, Origin::Coordinator, Proof::Unneeded)),
+            coordinator,
+            "{row:?}"
+        );
     }
 }
 
@@ -109,7 +117,10 @@ fn a_retry_over_the_wrap_of_sequences_is_found() {
     let sent = header(0, (1, 0), i32::MAX - 1, 4, false); // MAX-1, MAX, 0, 1
     producers.apply(&sent, None);
     assert!(producers.retry_of(&sent).is_some());
-    assert_eq!(said(producers.check(&header(4, (1, 0), 2, 1, false), Origin::Client)), "ok");
+    assert_eq!(
+        said(producers.check(&header(4, (1, 0), 2, 1, false), Origin::Client, Proof::Unneeded)),
+        "ok"
+    );
 }
 
 #[test]
@@ -119,7 +130,7 @@ fn a_transaction_is_open_until_its_marker_is_committed() {
     producers.apply(&header(2, (2, 0), 0, 1, true), None);
     producers.apply(&header(3, (1, 0), 2, 1, true), None);
     let plain = header(4, (1, 0), 3, 1, false);
-    assert_eq!(said(producers.check(&plain, Origin::Client)), "inside");
+    assert_eq!(said(producers.check(&plain, Origin::Client, Proof::Unneeded)), "inside");
     assert_eq!(producers.first_unstable_offset(4), Some(0));
     let (end, marker) = ends(4, (1, 0), false);
     let (ended, stable) = producers.apply(&end, marker).expect("one was open");
@@ -140,12 +151,12 @@ fn a_marker_with_a_newer_epoch_makes_sequences_begin_anew() {
     let (end, marker) = ends(1, (1, 6), true);
     producers.apply(&end, marker);
     let next = |sequence| header(2, (1, 6), sequence, 1, true);
-    assert_eq!(said(producers.check(&next(0), Origin::Client)), "ok");
-    assert_eq!(said(producers.check(&next(10), Origin::Client)), "order");
+    assert_eq!(said(producers.check(&next(0), Origin::Client, Proof::Unneeded)), "ok");
+    assert_eq!(said(producers.check(&next(10), Origin::Client, Proof::Unneeded)), "order");
     let (old, marker) = ends(2, (1, 5), true);
-    assert_eq!(said(producers.check_marker(&old, marker.expect("one"))), "epoch");
+    assert_eq!(said(producers.check_marker(&old, marker.expect("one"), 0)), "epoch");
     let late = EndTxnMarker { commit: true, coordinator_epoch: 2 };
-    assert_eq!(said(producers.check_marker(&end, late)), "coordinator");
+    assert_eq!(said(producers.check_marker(&end, late, 0)), "coordinator");
 }
 
 #[test]
@@ -172,8 +183,11 @@ fn a_verification_holds_until_the_transaction_begins() {
     assert_eq!(producers.verify(ProducerId(1), new(11, 5)), 11);
     assert_eq!(producers.verify(ProducerId(1), new(12, 0)), 11, "the first guard is shared");
     let first = header(0, (1, 0), 0, 1, true);
-    assert_eq!(said(producers.check(&header(0, (1, 0), 1, 1, true), Origin::Client)), "order");
-    assert_eq!(said(producers.check(&first, Origin::Client)), "ok");
+    assert_eq!(
+        said(producers.check(&header(0, (1, 0), 1, 1, true), Origin::Client, Proof::Unneeded)),
+        "order"
+    );
+    assert_eq!(said(producers.check(&first, Origin::Client, Proof::Unneeded)), "ok");
     producers.apply(&first, None);
-    assert_eq!(producers.verification(ProducerId(1)), None);
+    assert_eq!(producers.verifying.get(&ProducerId(1)), None);
 }

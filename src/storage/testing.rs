@@ -126,7 +126,8 @@ pub(super) fn marker(id: i64, epoch: i16, commit: bool, coordinator_epoch: i32) 
 }
 
 pub(super) fn append(log: &mut Log, batch: &CheckedBatch) -> Result<Offset, StorageError> {
-    log.append(batch, EPOCH, NOW, None).map(|appended| appended.base_offset)
+    log.append(batch, crate::common::Proof::Unneeded, EPOCH, NOW, None)
+        .map(|appended| appended.base_offset)
 }
 
 /// Appends `count` batches of one record.

@@ -12,7 +12,7 @@ use super::Call;
 use crate::broker::Broker;
 use crate::broker::border::{self, Leaders};
 use crate::broker::dispatch::{answer, decode};
-use crate::common::TopicId;
+use crate::common::{Proof, TopicId};
 use crate::net::{CloseReason, Incoming, Progress, Reply};
 use crate::protocol::batch::BatchHeader;
 use crate::protocol::error::ErrorCode;
@@ -76,7 +76,7 @@ fn read(broker: &Broker, call: &Call<ProduceRequest>) -> ProduceAsk {
             // partition is part of one.
             let unverified = is_transactional(&records);
             let topic = if unverified { Err(NotNow::Unverified.into()) } else { topic() };
-            ToProduce { topic, partition: partition.index, records }
+            ToProduce { topic, partition: partition.index, records, proof: Proof::Unneeded }
         }));
     }
     ProduceAsk {

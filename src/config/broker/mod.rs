@@ -8,6 +8,7 @@ mod network;
 mod node;
 mod ottla;
 mod topics;
+mod txn;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub use network::NetworkKeys;
 pub use node::NodeKeys;
 pub use ottla::OttlaKeys;
 pub use topics::TopicKeys;
+pub use txn::TxnKeys;
 
 use super::Values;
 use super::dynamic::{self, Level};
@@ -38,6 +40,7 @@ pub struct BrokerConfig {
     pub cleaner: CleanerKeys,
     pub topics: TopicKeys,
     pub group: GroupKeys,
+    pub txn: TxnKeys,
     pub ottla: OttlaKeys,
     /// What a topic without values of its own gets.
     pub topic_defaults: TopicConfig,
@@ -78,6 +81,7 @@ pub fn honoured_keys() -> impl Iterator<Item = &'static Key> {
         CleanerKeys::KEYS,
         TopicKeys::KEYS,
         GroupKeys::KEYS,
+        TxnKeys::KEYS,
         OttlaKeys::KEYS,
     ];
     families.into_iter().flatten().chain(topic::broker_keys())
@@ -104,6 +108,7 @@ impl BrokerConfig {
             cleaner: CleanerKeys::read(&layers)?,
             topics: TopicKeys::read(&layers)?,
             group: GroupKeys::read(&layers)?,
+            txn: TxnKeys::read(&layers)?,
             ottla: OttlaKeys::read(&layers)?,
             topic_defaults: TopicConfig::of_broker(&layers, &log)?,
             log,

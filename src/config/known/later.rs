@@ -1,14 +1,12 @@
-//! Keys of what Ottla does not do yet: transactions, the newer groups, quotas, tiered storage,
+//! Keys of what Ottla does not do yet: two-phase commit, the newer groups, quotas, tiered storage,
 //! several nodes.
 
 use super::other_keys;
 
 other_keys! {
-    /// Transactions, newer groups, quotas, telemetry.
+    /// Two-phase commit, newer groups, quotas, telemetry.
     LATER, NotYet;
 
-    "add.partitions.to.txn.retry.backoff.max.ms": Int = "100", AtLeast(0), ReadOnly;
-    "add.partitions.to.txn.retry.backoff.ms": Int = "20", AtLeast(1), ReadOnly;
     "alter.log.dirs.replication.quota.window.num": Int = "11", AtLeast(1), ReadOnly;
     "alter.log.dirs.replication.quota.window.size.seconds": Int = "1", AtLeast(1), ReadOnly;
     "client.quota.callback.class": Class =
@@ -88,19 +86,8 @@ other_keys! {
     "share.coordinator.threads": Int = "1", AtLeast(1), ReadOnly;
     "share.coordinator.write.timeout.ms": Int = "5000", AtLeast(1), ReadOnly;
     "telemetry.max.bytes": Int = "1048576", AtLeast(1), ReadOnly;
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": Int =
-        "10000", AtLeast(1), ReadOnly;
-    "transaction.max.timeout.ms": Int = "900000", AtLeast(1), ReadOnly;
-    "transaction.partition.verification.enable": Boolean = "true", Any, ClusterWide;
-    "transaction.remove.expired.transaction.cleanup.interval.ms": Int =
-        "3600000", AtLeast(1), ReadOnly;
     "transaction.state.log.load.buffer.size": Int = "5242880", AtLeast(1), ReadOnly;
-    "transaction.state.log.min.isr": Int = "2", AtLeast(1), ReadOnly;
-    "transaction.state.log.num.partitions": Int = "50", AtLeast(1), ReadOnly;
-    "transaction.state.log.replication.factor": Short = "3", AtLeast(1), ReadOnly;
-    "transaction.state.log.segment.bytes": Int = "104857600", AtLeast(1), ReadOnly;
     "transaction.two.phase.commit.enable": Boolean = "false", Any, ReadOnly;
-    "transactional.id.expiration.ms": Int = "604800000", AtLeast(1), ReadOnly;
 }
 
 other_keys! {

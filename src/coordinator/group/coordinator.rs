@@ -1,16 +1,14 @@
 //! All groups of this broker: finds the partition of `__consumer_offsets` that keeps a group and
 //! asks its machine. Follows the metadata: partitions that come and go, deleted topics.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 
 use super::consumer::{self, ConsumerHeartbeat, DescribedConsumerGroup, HeartbeatAnswer};
 use super::describe::ListFilter;
 use super::error::{ClientFault, GroupError, NotNow};
-use super::hash::partition_for;
 use super::machine::{GroupAnswer, GroupConfig, GroupEffect, GroupRequest, GroupWorld, Progress};
 use super::state::Groups;
 use super::types::{
@@ -18,6 +16,8 @@ use super::types::{
     ListGroups, ListedGroup, SyncGroup, Synced,
 };
 use crate::common::{BrokerId, TopicName};
+use crate::coordinator::hash::partition_for;
+use crate::coordinator::shards::{ByPartition, Journals, Shards};
 use crate::env::Env;
 use crate::machine::{AskError, Journal, NotReady, Runtime};
 use crate::metadata::{Delta, Image, Subscriber};
@@ -25,8 +25,6 @@ use crate::metadata::{Delta, Image, Subscriber};
 /// Where all groups and their offsets are kept.
 pub const GROUP_TOPIC: &str = "__consumer_offsets";
 
-/// Gives the journal of a partition of `__consumer_offsets` that this broker has a replica of.
-pub type Journals = Box<dyn Fn(i32) -> Option<Arc<dyn Journal>> + Send + Sync>;
 /// Told what has happened in groups, after it is committed.
 pub type OnGroupEffect = Arc<dyn Fn(GroupEffect) + Send + Sync>;
 
@@ -38,19 +36,11 @@ pub struct GroupCoordinator {
 
 pub(super) struct Shared {
     env: Env,
-    broker_id: BrokerId,
     config: Arc<ArcSwap<GroupConfig>>,
     world: Arc<ArcSwap<GroupWorld>>,
-    journals: Journals,
     on_effect: OnGroupEffect,
-    /// One for each partition that this broker has a replica of; it decides while the broker
-    /// leads the partition.
-    shards: ArcSwap<Shards>,
-    /// Held while `shards` is replaced.
-    changing: Mutex<()>,
+    shards: Shards<Groups>,
 }
-
-type Shards = BTreeMap<i32, Arc<Runtime<Groups>>>;
 
 impl GroupCoordinator {
     /// - `config`: looked at afresh by each decision, so that it can be swapped.
@@ -62,9 +52,8 @@ impl GroupCoordinator {
         on_effect: OnGroupEffect,
     ) -> Self {
         let world = Arc::new(ArcSwap::from_pointee(GroupWorld::new(config.clone())));
-        let (shards, changing) = (ArcSwap::default(), Mutex::default());
-        let shared =
-            Shared { env, broker_id, config, world, journals, on_effect, shards, changing };
+        let shards = Shards::new(GROUP_TOPIC, broker_id, journals);
+        let shared = Shared { env, config, world, on_effect, shards };
         Self { shared: Arc::new(shared) }
     }
 
@@ -84,7 +73,7 @@ impl GroupCoordinator {
     /// The machine that keeps `group_id`, if this broker has it.
     pub(super) fn shard(&self, group_id: &str) -> Result<Arc<Runtime<Groups>>, GroupError> {
         let partition = self.coordinator_partition(group_id);
-        let shard = self.shared.shards.load().get(&partition).cloned();
+        let shard = self.shared.shards.get(partition);
         shard.ok_or_else(|| NotNow::NotCoordinator.into())
     }
 
@@ -215,7 +204,7 @@ impl GroupCoordinator {
     pub async fn list_groups(&self, ask: &ListGroups) -> Result<Vec<ListedGroup>, GroupError> {
         let filter = ListFilter::from(ask);
         let asked: Vec<_> = {
-            let shards = self.shared.shards.load();
+            let shards = self.shared.shards.all();
             shards.values().map(|shard| shard.ask(GroupRequest::List(filter.clone()))).collect()
         };
         let mut listed = Vec::new();
@@ -251,7 +240,7 @@ impl GroupCoordinator {
 
     /// Groups and committed offsets of the partitions that are led here: (groups, offsets).
     pub async fn counts(&self) -> (usize, usize) {
-        let shards = self.shared.shards.load_full();
+        let shards = self.shared.shards.all();
         let mut sum = (0, 0);
         for shard in shards.values() {
             let counted = shard.read(|groups| (groups.groups_count(), groups.offsets_count()));
@@ -264,10 +253,7 @@ impl GroupCoordinator {
 
     /// No decision after this.
     pub fn stop(&self) {
-        let _changing = self.shared.lock();
-        for shard in self.shared.shards.swap(Arc::default()).values() {
-            shard.stop();
-        }
+        self.shared.shards.stop();
     }
 }
 
@@ -278,52 +264,18 @@ impl Subscriber for GroupCoordinator {
         if delta.created().next().is_some() {
             world.topics_made_at.store(delta.after.end_offset, Ordering::Relaxed);
         }
-        self.shared.follow(delta);
+        self.shared.shards.follow(delta, |journal| self.shared.start(journal));
         let is_other = |name: &TopicName| **name != *GROUP_TOPIC;
         let deleted: Vec<TopicName> =
             delta.deleted().map(|topic| topic.name.clone()).filter(is_other).collect();
         if !deleted.is_empty() {
-            let shards = self.shared.shards.load_full();
+            let shards = self.shared.shards.all();
             self.shared.env.tasks.spawn_data(forget_topics(shards, deleted));
         }
     }
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts a machine for each partition that came to this broker, stops those that left.
-    fn follow(self: &Arc<Self>, delta: &Delta) {
-        let _changing = self.lock();
-        let mut shards = Shards::clone(&self.shards.load());
-        let mut is_changed = false;
-        if delta.deleted().any(|topic| *topic.name == *GROUP_TOPIC) {
-            shards.values().for_each(|shard| shard.stop());
-            shards.clear();
-            is_changed = true;
-        }
-        for change in delta.partitions().filter(|change| *change.topic.name == *GROUP_TOPIC) {
-            let is_here = change.after.replicas.contains(&self.broker_id);
-            match shards.get(&change.index) {
-                None if is_here => {
-                    let Some(journal) = (self.journals)(change.index) else { continue };
-                    shards.insert(change.index, Arc::new(self.start(journal)));
-                }
-                Some(shard) if !is_here => {
-                    shard.stop();
-                    shards.remove(&change.index);
-                }
-                _ => continue,
-            }
-            is_changed = true;
-        }
-        if is_changed {
-            self.shards.store(Arc::new(shards));
-        }
-    }
-
     fn start(self: &Arc<Self>, journal: Arc<dyn Journal>) -> Runtime<Groups> {
         let (env, world, tell) = (self.env.clone(), self.world.clone(), self.on_effect.clone());
         let shared = Arc::downgrade(self);
@@ -356,7 +308,7 @@ fn resolve_regexes(shared: &Weak<Shared>, group_id: GroupId, regexes: Vec<Arc<st
 
 /// Writes tombstones for the offsets of topics that are gone. What a partition misses (it is not
 /// led here, or fails) its next leader keeps until it expires, as in Kafka.
-async fn forget_topics(shards: Arc<Shards>, topics: Vec<TopicName>) {
+async fn forget_topics(shards: Arc<ByPartition<Groups>>, topics: Vec<TopicName>) {
     for shard in shards.values() {
         let request = || GroupRequest::TopicsDeleted(topics.clone());
         while let Ok((GroupAnswer::TopicsDeleted(Progress::More), _)) = shard.ask(request()).await {
@@ -377,6 +329,7 @@ pub(super) fn unanswered(error: &AskError) -> GroupError {
             NotNow::NotCoordinator
         }
         AskError::Loading => NotNow::Loading,
+        AskError::Refused(fault) => return (*fault).into(),
     };
     not_now.into()
 }

@@ -2,6 +2,7 @@
 
 use super::consumer::ConsumerFault;
 use crate::common::TopicId;
+use crate::machine::ProducerFault;
 
 /// The answer to a request that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +16,9 @@ pub enum GroupError {
     /// A consumer group refused its member.
     #[error(transparent)]
     Consumer(#[from] ConsumerFault),
+    /// The offsets' log takes nothing of the producer that commits in a transaction.
+    #[error(transparent)]
+    Producer(#[from] ProducerFault),
     /// We cannot store what was asked for; nobody can help that but the operator.
     #[error("{bytes} bytes of records do not fit a batch of __consumer_offsets ({bytes_max})")]
     TooLarge { bytes: usize, bytes_max: usize },

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::error::ClientFault;
-use super::hash::java_bucket;
 use super::state::{GroupMetadata, MemberMetadata};
 use super::subscription;
 use super::types::{GroupId, GroupState, InstanceId, JoinedMember, MemberId, Protocol};
 use crate::common::TopicName;
+use crate::coordinator::hash::java_bucket;
 use crate::machine::Ticket;
 
 /// A member, from its first complete join until it leaves or times out.

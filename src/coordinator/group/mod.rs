@@ -16,7 +16,6 @@ mod coordinator;
 mod delete;
 mod describe;
 mod error;
-mod hash;
 mod join;
 mod leave;
 mod live;
@@ -32,10 +31,9 @@ mod tests;
 mod timers;
 mod types;
 
-pub use coordinator::{GROUP_TOPIC, GroupCoordinator, Journals, OnGroupEffect};
+pub use coordinator::{GROUP_TOPIC, GroupCoordinator, OnGroupEffect};
 pub use describe::ListFilter;
 pub use error::{ClientFault, GroupError, NotNow};
-pub use hash::{java_hash, partition_for};
 pub use machine::{
     GroupAnswer, GroupConfig, GroupEffect, GroupRequest, GroupWorld, Progress, Soft,
 };

@@ -49,9 +49,6 @@ impl Turn<'_> {
 
     /// Of clients that get a new epoch with each end; `None`: a fresh producer id is needed.
     fn end_and_bump(&mut self, ask: &EndTxn) -> Result<Option<Owner>, TxnError> {
-        if ask.transactional_id.is_empty() {
-            return Err(TxnError::InvalidRequest);
-        }
         let txn = self.state.get(&ask.transactional_id);
         let txn = txn.ok_or(TxnError::InvalidProducerIdMapping)?.clone();
         let start_ms = match check_end(&txn, ask)? {

@@ -1,4 +1,25 @@
-//! Why the transaction coordinator said no.
+//! Why the transaction coordinator said no, by who has to act.
+
+/// The answer to a request that was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TxnRefusal {
+    #[error(transparent)]
+    Txn(#[from] TxnError),
+    /// Nobody did wrong; the same request can succeed later, or elsewhere.
+    #[error(transparent)]
+    NotNow(#[from] NotNow),
+}
+
+/// What to wait for, or where to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotNow {
+    #[error("the coordinator is reading its partition, or waits for producer ids")]
+    Loading,
+    #[error("another broker coordinates this transactional id")]
+    NotCoordinator,
+    #[error("the coordinator cannot write to its partition now")]
+    NotAvailable,
+}
 
 /// Named after Kafka's error codes, which tell the client what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -22,12 +22,6 @@ impl Turn<'_> {
     /// `None`: a fresh producer id is needed.
     fn init(&mut self, ask: &InitProducer) -> Result<Option<Owner>, TxnError> {
         let id = &ask.transactional_id;
-        if id.is_empty() {
-            return Err(TxnError::InvalidRequest);
-        }
-        if !(1..=self.config.max_timeout_ms).contains(&ask.timeout_ms) {
-            return Err(TxnError::InvalidTransactionTimeout);
-        }
         let txn = match (self.state.get(id), ask.fresh) {
             (Some(txn), _) => txn.clone(),
             (None, Some(fresh)) => Arc::new(Txn::new(fresh)),

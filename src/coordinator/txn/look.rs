@@ -8,9 +8,6 @@ use crate::common::TransactionalId;
 
 impl Turn<'_> {
     pub fn describe(&self, id: &TransactionalId) -> Result<DescribedTxn, TxnError> {
-        if id.is_empty() {
-            return Err(TxnError::InvalidRequest);
-        }
         let txn = self.state.get(id).ok_or(TxnError::TransactionalIdNotFound)?;
         Ok(DescribedTxn {
             owner: txn.owner,
@@ -22,7 +19,7 @@ impl Turn<'_> {
     }
 
     pub fn list(&self, filter: &TxnFilter) -> Vec<ListedTxn> {
-        let wanted = self.state.iter().filter(|(_, (txn, _))| self.is_wanted(txn, filter));
+        let wanted = self.state.iter().filter(|(id, (txn, _))| self.is_wanted(id, txn, filter));
         let listed = wanted.map(|(id, (txn, _))| ListedTxn {
             transactional_id: id.clone(),
             producer_id: txn.owner.id,
@@ -31,10 +28,14 @@ impl Turn<'_> {
         listed.collect()
     }
 
-    fn is_wanted(&self, txn: &Txn, filter: &TxnFilter) -> bool {
-        let TxnFilter { states, producer_ids, longer_than_ms } = filter;
+    fn is_wanted(&self, id: &str, txn: &Txn, filter: &TxnFilter) -> bool {
+        let TxnFilter { states, producer_ids, longer_than_ms, pattern } = filter;
         let is_long = *longer_than_ms < 0 || self.cx.now_ms - txn.start_ms > *longer_than_ms;
         let has_state = states.is_empty() || states.contains(&txn.state);
-        is_long && has_state && (producer_ids.is_empty() || producer_ids.contains(&txn.owner.id))
+        let has_name = pattern.as_ref().is_none_or(|pattern| pattern.is_match(id));
+        is_long
+            && has_name
+            && has_state
+            && (producer_ids.is_empty() || producer_ids.contains(&txn.owner.id))
     }
 }

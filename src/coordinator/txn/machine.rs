@@ -18,18 +18,8 @@ use crate::common::{ProducerEpoch, TopicPartition, TransactionalId};
 use crate::env::Instant;
 use crate::machine::{Context, Decision, Entry, Machine, Position};
 
-/// The broker's settings for transactions, times in milliseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TxnConfig {
-    /// `transaction.max.timeout.ms`
-    pub max_timeout_ms: i32,
-    /// `transaction.abort.timed.out.transaction.cleanup.interval.ms`
-    pub abort_interval_ms: i32,
-    /// `transaction.remove.expired.transaction.cleanup.interval.ms`
-    pub expire_interval_ms: i32,
-    /// `transactional.id.expiration.ms`
-    pub id_expiration_ms: i32,
-}
+/// The broker's settings for transactions.
+pub use crate::config::TxnKeys as TxnConfig;
 
 /// What decisions look at beside the transactions.
 #[derive(Debug)]
@@ -52,6 +42,30 @@ pub enum TxnRequest {
     List(TxnFilter),
     /// Time to look for what is too old; nobody waits for an answer.
     Sweep(SweepKind),
+}
+
+impl TxnRequest {
+    /// What is wrong with a request whoever is asked.
+    ///
+    /// # Errors
+    /// [`TxnError::InvalidRequest`], [`TxnError::InvalidTransactionTimeout`].
+    pub fn check(&self, config: &TxnConfig) -> Result<(), TxnError> {
+        let id = match self {
+            Self::Init(ask) => &ask.transactional_id,
+            Self::Add(ask) => &ask.transactional_id,
+            Self::Verify(ask) => &ask.transactional_id,
+            Self::End(ask) => &ask.transactional_id,
+            Self::Written(id, _) | Self::Describe(id) => id,
+            Self::List(_) | Self::Sweep(_) => return Ok(()),
+        };
+        match self {
+            _ if id.is_empty() => Err(TxnError::InvalidRequest),
+            Self::Init(ask) if !(1..=config.max_timeout_ms).contains(&ask.timeout_ms) => {
+                Err(TxnError::InvalidTransactionTimeout)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What one partition's machine answers, variant by variant as it is asked.
@@ -170,9 +184,6 @@ impl<'a> Turn<'a> {
 
     /// The transaction of an id and a producer that must be the current one.
     pub fn owned(&self, id: &TransactionalId, owner: Owner) -> Result<&'a Arc<Txn>, TxnError> {
-        if id.is_empty() {
-            return Err(TxnError::InvalidRequest);
-        }
         let txn = self.state.get(id).filter(|txn| txn.owner.id == owner.id);
         let txn = txn.ok_or(TxnError::InvalidProducerIdMapping)?;
         if txn.owner == owner { Ok(txn) } else { Err(TxnError::ProducerFenced) }

@@ -1,8 +1,10 @@
 //! What the transaction coordinator is asked and what it answers, free of the protocol.
 
 use imbl::OrdSet;
+use regex::Regex;
 
 use crate::common::{ProducerEpoch, ProducerId, TopicPartition, TransactionalId};
+use crate::coordinator::pattern::compile;
 use crate::machine::Position;
 
 /// A producer in one of its incarnations.
@@ -166,6 +168,16 @@ pub struct TxnFilter {
     pub producer_ids: Vec<ProducerId>,
     /// Ongoing for longer than this; negative: however long.
     pub longer_than_ms: i64,
+    /// The transactional id as a whole matches it (KIP-1152).
+    pub pattern: Option<Regex>,
+}
+
+impl TxnFilter {
+    /// # Errors
+    /// What is wrong with the expression.
+    pub fn pattern(text: &str) -> Result<Regex, String> {
+        compile(text)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

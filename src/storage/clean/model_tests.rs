@@ -136,7 +136,7 @@ impl World {
                 let base = self.append(&keys, 0, Some(producer));
                 let (epoch, end) = (self.epochs, self.log().end_offset());
                 let ending = marker(2, epoch, *commit, 0);
-                self.log().append_journal(&ending, end, EPOCH, NOW).unwrap();
+                self.log().append_marker(&ending, Some(end), 0, EPOCH, NOW).unwrap();
                 self.model.range_mut(base..).for_each(|(_, record)| record.aborted = !commit);
                 self.epochs += 1;
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::common::{ProducerEpoch, ProducerId};
+use crate::common::{ProducerEpoch, ProducerId, Proof};
 use crate::env::FaultOn;
 use crate::protocol::batch::{
     BatchBuilder, BatchHeader, CheckedBatch, Codec, Compression, Producer, Record, batches,
@@ -279,11 +279,11 @@ fn kip_534_a_tombstone_stays_until_its_horizon_that_the_first_pass_sets() {
 fn markers_stay_while_their_records_do_and_then_until_their_horizon() {
     let (_disk, _dir, mut log) = made();
     append(&mut log, &by(7, 0, true, &[("a", Some("1"))])).unwrap();
-    log.append_journal(&marker(7, 0, true, 0), 1, EPOCH, NOW).unwrap();
+    log.append_marker(&marker(7, 0, true, 0), Some(1), 0, EPOCH, NOW).unwrap();
     append(&mut log, &by(8, 0, true, &[("a", Some("aborted"))])).unwrap();
-    log.append_journal(&marker(8, 0, false, 0), 3, EPOCH, NOW).unwrap();
+    log.append_marker(&marker(8, 0, false, 0), Some(3), 0, EPOCH, NOW).unwrap();
     append(&mut log, &by(7, 1, true, &[("b", Some("2"))])).unwrap();
-    log.append_journal(&marker(7, 0, true, 0), 5, EPOCH, NOW).unwrap();
+    log.append_marker(&marker(7, 0, true, 0), Some(5), 0, EPOCH, NOW).unwrap();
     append(&mut log, &plain(&[("c", Some("3"))])).unwrap();
     log.roll(NOW).unwrap();
     let end = log.end_offset();
@@ -342,7 +342,9 @@ fn an_emptied_batch_keeps_the_last_sequence_so_that_a_retry_is_known_after_a_res
     drop((dir, log));
     disk.sim.kill();
     let (_dir, mut log) = disk.reopen(None);
-    let retried = log.append(&by(7, 2, false, &[("k", Some("v"))]), EPOCH, NOW, None).unwrap();
+    let retried = log
+        .append(&by(7, 2, false, &[("k", Some("v"))]), Proof::Unneeded, EPOCH, NOW, None)
+        .unwrap();
     assert_eq!((retried.duplicate, retried.base_offset), (true, 2));
     assert!(append(&mut log, &by(7, 4, false, &[("k", Some("v"))])).is_err(), "3 is next");
     assert_eq!(append(&mut log, &by(7, 3, false, &[("k", Some("v"))])).unwrap(), 5);

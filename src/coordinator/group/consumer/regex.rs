@@ -1,35 +1,20 @@
 //! Subscriptions by regular expression: checked when they come, resolved aside, since a cluster may
-//! have many topics. The syntax is RE2's, as the `regex` crate speaks it.
+//! have many topics.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use regex::{Regex, RegexBuilder};
-
 use super::state::ResolvedRegex;
 use super::types::ConsumerFault;
 use crate::common::TopicName;
+use crate::coordinator::pattern::compile;
 use crate::metadata::Image;
-
-/// Groups within groups that an expression may have, as RE2's own implementations limit them.
-const DEPTH_MAX: u32 = 1000;
-
-/// An expression stands for the topics whose whole name it matches.
-fn compile(regex: &str) -> Result<Regex, regex::Error> {
-    let build = |text: &str, depth| RegexBuilder::new(text).nest_limit(depth).build();
-    build(regex, DEPTH_MAX)?;
-    build(&format!(r"\A(?:{regex})\z"), DEPTH_MAX + 2)
-}
 
 /// # Errors
 /// [`ConsumerFault::InvalidRegex`].
 pub fn check(regex: &str) -> Result<(), ConsumerFault> {
-    compile(regex).map(drop).map_err(|error| {
-        let text = error.to_string();
-        let why = text.lines().last().unwrap_or_default();
-        let why = why.strip_prefix("error: ").unwrap_or(why).to_owned();
-        ConsumerFault::InvalidRegex { regex: regex.to_owned(), why }
-    })
+    let invalid = |why| ConsumerFault::InvalidRegex { regex: regex.to_owned(), why };
+    compile(regex).map(drop).map_err(invalid)
 }
 
 /// The topics that each of `regexes` stands for in `image`; none for one that is invalid.

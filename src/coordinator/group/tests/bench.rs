@@ -351,6 +351,7 @@ fn word(outcome: &Result<(), GroupError>) -> String {
     let word = match outcome {
         Ok(()) => "ok",
         Err(GroupError::TooLarge { .. }) => "too large",
+        Err(GroupError::Producer(_)) => "producer",
         Err(GroupError::NotNow(not_now)) => match not_now {
             NotNow::MemberIdRequired => "id required",
             NotNow::RebalanceInProgress => "rebalance",

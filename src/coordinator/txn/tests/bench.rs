@@ -9,13 +9,17 @@ use arc_swap::ArcSwap;
 use super::super::machine::{Soft, TxnWorld};
 use super::super::*;
 use crate::common::{ProducerId, TopicPartition};
+use crate::config::BrokerConfig;
 use crate::env::Instant;
 use crate::machine::testing::through_the_log;
 use crate::machine::{Context, Decision, Entry, Machine, Position, Ticket};
 
 pub const START_MS: i64 = 1_700_000_000_000;
 pub const ID: &str = "payments";
-const DAY_MS: i32 = 86_400_000;
+
+pub fn config() -> TxnConfig {
+    BrokerConfig::default().txn
+}
 
 /// Asks, and remembers what was written and is owed.
 pub struct Bench {
@@ -33,13 +37,7 @@ pub struct Bench {
 impl Bench {
     /// - `version`: the level of `transaction.version`.
     pub fn new(version: i16) -> Self {
-        let config = TxnConfig {
-            max_timeout_ms: 900_000,
-            abort_interval_ms: 10_000,
-            expire_interval_ms: 3_600_000,
-            id_expiration_ms: 7 * DAY_MS,
-        };
-        let config = Arc::new(ArcSwap::from_pointee(config));
+        let config = Arc::new(ArcSwap::from_pointee(config()));
         let world = TxnWorld { config, version: AtomicI16::new(version) };
         let txns = Transactions::default();
         let (soft, _) = txns.elected(&context(&world, Duration::ZERO, 1, 0));

@@ -189,8 +189,6 @@ fn an_open_transaction_of_the_last_epoch_can_be_fenced() {
 #[test]
 fn a_transaction_that_is_open_for_too_long_is_aborted() {
     let mut bench = Bench::new(2);
-    assert_eq!(bench.init_as(None, 0), Err(InvalidTransactionTimeout));
-    assert_eq!(bench.init_as(None, 900_001), Err(InvalidTransactionTimeout));
     let me = bench.init_as(None, 15_000).unwrap();
     bench.advance(Duration::from_secs(3600));
     assert_eq!(bench.state(), Empty, "none is open");
@@ -279,7 +277,8 @@ fn transactions_are_listed_by_state_producer_and_age() {
     bench.advance(Duration::from_secs(1));
     let listed = |bench: &mut Bench, states: &[TxnState], ids: &[i64], longer_than_ms| {
         let producer_ids = ids.iter().copied().map(ProducerId).collect();
-        let filter = TxnFilter { states: states.to_vec(), producer_ids, longer_than_ms };
+        let filter =
+            TxnFilter { states: states.to_vec(), producer_ids, longer_than_ms, pattern: None };
         match bench.ask(TxnRequest::List(filter)) {
             Some(TxnAnswer::List(listed)) => listed.len(),
             other => panic!("{other:?}"),
@@ -307,7 +306,25 @@ fn transactions_are_listed_by_state_producer_and_age() {
     assert_eq!((described.owner, described.state, described.timeout_ms), (me, Ongoing, 60_000));
     assert_eq!((described.start_ms, described.partitions.len()), (bench::START_MS, 1));
     assert_eq!(ask(&mut bench, "other"), Err(TxnError::TransactionalIdNotFound));
-    assert_eq!(ask(&mut bench, ""), Err(TxnError::InvalidRequest));
+}
+
+#[test]
+fn some_requests_are_wrong_whoever_is_asked() {
+    let config = bench::config();
+    let init = |id: &str, timeout_ms| {
+        let (transactional_id, expected, fresh) = (id.into(), None, None);
+        TxnRequest::Init(InitProducer { transactional_id, timeout_ms, expected, fresh })
+    };
+    for (timeout_ms, outcome) in [
+        (0, Err(InvalidTransactionTimeout)),
+        (1, Ok(())),
+        (900_000, Ok(())),
+        (900_001, Err(InvalidTransactionTimeout)),
+    ] {
+        assert_eq!(init(ID, timeout_ms).check(&config), outcome, "{timeout_ms}");
+    }
+    assert_eq!(init("", 0).check(&config), Err(TxnError::InvalidRequest));
+    assert_eq!(TxnRequest::Describe("".into()).check(&config), Err(TxnError::InvalidRequest));
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! Java's string hash: which partition of `__consumer_offsets` keeps a group, and the order in
-//! which Kafka counts equal votes.
+//! Java's string hash: which partition of a coordinator's topic keeps an id, and the order in which
+//! Kafka counts equal votes.
 
 /// `String.hashCode()`: over UTF-16 units, wrapping.
 pub fn java_hash(text: &str) -> i32 {
     text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
-/// The partition of `__consumer_offsets` that keeps `group_id`; `partitions` ≥ 1. The absolute value
-/// of the hash is taken, 0 where there is none (C054).
-pub fn partition_for(group_id: &str, partitions: i32) -> i32 {
-    java_hash(group_id).checked_abs().unwrap_or(0) % partitions.max(1)
+/// The partition of a coordinator's topic that keeps the group or transactional id; `partitions` ≥ 1.
+/// The absolute value of the hash is taken, 0 where there is none (C054).
+pub fn partition_for(id: &str, partitions: i32) -> i32 {
+    java_hash(id).checked_abs().unwrap_or(0) % partitions.max(1)
 }
 
 /// Where a small `HashMap` of Java (16 buckets) keeps `key`: its iteration order.
