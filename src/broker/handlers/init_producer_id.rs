@@ -8,9 +8,6 @@ use crate::protocol::error::ErrorCode;
 use crate::protocol::messages::{self, InitProducerIdRequest, InitProducerIdResponse};
 use crate::security::{Access, Operation, Resource};
 
-/// Default of `transaction.max.timeout.ms`, which is not to be set before there are transactions.
-const TRANSACTION_TIMEOUT_MAX_MS: i32 = 900_000;
-
 pub struct Api;
 
 impl Handler for Api {
@@ -25,11 +22,12 @@ impl Handler for Api {
 
     async fn handle(broker: &Broker, call: &Call<InitProducerIdRequest>) -> InitProducerIdResponse {
         let request = &call.request;
+        let timeout_max_ms = broker.config.load().txn.max_timeout_ms;
         let half_named = (*request.producer_id == -1) != (request.producer_epoch == -1);
         match &request.transactional_id {
             _ if half_named => refuse(ErrorCode::InvalidRequest),
             Some(id) if id.is_empty() => refuse(ErrorCode::InvalidRequest),
-            Some(_) if !(1..=TRANSACTION_TIMEOUT_MAX_MS).contains(&request.transaction_timeout_ms) => {
+            Some(_) if !(1..=timeout_max_ms).contains(&request.transaction_timeout_ms) => {
                 refuse(ErrorCode::InvalidTransactionTimeout)
             }
             Some(_) => refuse(ErrorCode::CoordinatorNotAvailable),
