@@ -25,3 +25,12 @@ fn decided(encoded: Result<(Bytes, Option<Bytes>), EncodeError>) -> JournalRecor
         ),
     }
 }
+
+/// A machine's answer of another kind than the question: our own mistake.
+fn mismatched(answer: &impl std::fmt::Debug) -> ! {
+    crate::common::broken_invariant(
+        concat!(file!(), ":", line!()),
+        "the answer is of the question's kind",
+        &format!("{answer:?}"),
+    )
+}

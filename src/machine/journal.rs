@@ -115,10 +115,13 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An upper bound of the batch on disk: 61 bytes of header, at most 30 around each record.
+    /// What a batch takes beside its records.
+    pub const HEADER_BYTES: usize = 61;
+
+    /// An upper bound of the batch on disk: its header, at most 30 bytes around each record.
     pub fn size_bytes(&self) -> usize {
         let records = self.records.iter();
-        61 + records.map(|record| record.size_bytes() + 30).sum::<usize>()
+        Self::HEADER_BYTES + records.map(|record| record.size_bytes() + 30).sum::<usize>()
     }
 }
 

@@ -82,21 +82,16 @@ impl Journal for PartitionJournal {
                 Err(StorageError::Moved { expected, found }) => {
                     (Err(JournalError::Moved { expected, found }), None, None)
                 }
-                Err(StorageError::Client(fault)) if producer_fault(&fault).is_some() => {
-                    let fault = producer_fault(&fault).map(JournalError::Refused);
-                    (fault.map_or(Ok(expected_base), Err), None, None)
-                }
-                Err(error) => {
-                    let failure = disk_failed(&error);
-                    (Err(JournalError::Storage(error.to_string())), None, failure)
-                }
+                Err(error) => match producer_fault(&error) {
+                    Some(fault) => (Err(fault.into()), None, None),
+                    None => {
+                        let failure = disk_failed(&error);
+                        (Err(JournalError::Storage(error.to_string())), None, failure)
+                    }
+                },
             }
         });
-        if let Some(error) = failure {
-            self.replicas.directory_failed(&self.partition, &error);
-        } else if let Some(until) = flush {
-            self.replicas.flush_soon(&self.partition, until);
-        }
+        self.replicas.after_append(&self.partition, flush, failure);
         result
     }
 
@@ -171,7 +166,8 @@ fn append(
     }
 }
 
-fn producer_fault(fault: &ClientFault) -> Option<ProducerFault> {
+fn producer_fault(error: &StorageError) -> Option<ProducerFault> {
+    let StorageError::Client(fault) = error else { return None };
     match fault {
         ClientFault::StaleEpoch { .. } => Some(ProducerFault::StaleEpoch),
         ClientFault::StaleCoordinator { .. } => Some(ProducerFault::StaleCoordinator),

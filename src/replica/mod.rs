@@ -1,7 +1,8 @@
 //! The replicas on this node: who may append, what is committed, who reads what, who waits.
 //! Lives here: [`Partition`] (log, leadership, in-sync replicas, high watermark, waiters),
 //! [`Replicas`] (all of them, following the metadata image), Produce, Fetch and its sessions,
-//! lookups of offsets, verification and markers of transactions, DeleteRecords, retention, the [`Cleaner`], [`PartitionJournal`] for coordinators.
+//! lookups of offsets, verification and markers of transactions, DeleteRecords, retention, the
+//! [`Cleaner`], [`PartitionJournal`] for coordinators.
 //! May not live here: request and response types of the wire, Kafka error codes (`broker::border`
 //! maps [`ReplicaError`]), files (`storage` has them), who leads (the image says it).
 //! Invariant: an offset below a high watermark never changes and is never lost while an in-sync

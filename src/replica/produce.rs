@@ -206,11 +206,7 @@ impl Run<'_> {
             let (outcome, failure) = self.append(target, state, wakes, &checked);
             (outcome, state.flush_due(config), failure)
         });
-        if let Some(error) = failure {
-            self.replicas.directory_failed(&partition, &error);
-        } else if let Some(until) = flush {
-            self.replicas.flush_soon(&partition, until);
-        }
+        self.replicas.after_append(&partition, flush, failure);
         self.count(topic, &checked, &outcome);
         outcome
     }

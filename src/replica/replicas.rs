@@ -269,6 +269,21 @@ impl Replicas {
         flusher.flush(partition, until);
     }
 
+    /// What is left to do after an append, without the lock: the directory that failed goes
+    /// offline, else what is due is flushed.
+    pub(super) fn after_append(
+        &self,
+        partition: &Arc<Partition>,
+        flush: Option<Until>,
+        failure: Option<String>,
+    ) {
+        if let Some(error) = failure {
+            self.directory_failed(partition, &error);
+        } else if let Some(until) = flush {
+            self.flush_soon(partition, until);
+        }
+    }
+
     pub(super) fn on_failure(&self) -> OnFailure {
         let own = self.own.clone();
         Box::new(move |partition: &Arc<Partition>, error: &DiskError| {

@@ -11,6 +11,7 @@ use super::produce::Outcome;
 use super::replicas::Replicas;
 use super::waiters::{Wakes, Wants};
 use crate::common::{NO_OFFSET, NO_TIMESTAMP, ProducerEpoch, ProducerId, Proof};
+use crate::config::TopicConfig;
 use crate::protocol::batch::{BatchBuilder, EndTxnMarker};
 use crate::storage::Verification;
 
@@ -32,6 +33,14 @@ pub struct Ending {
     pub marker: EndTxnMarker,
     /// Level of `transaction.version`.
     pub transaction_version: i16,
+}
+
+/// Where one marker goes.
+struct Target<'a> {
+    /// Which one of the request.
+    at: usize,
+    partition: &'a Arc<Partition>,
+    config: &'a TopicConfig,
 }
 
 impl Replicas {
@@ -90,29 +99,23 @@ impl Replicas {
     ) -> Outcome {
         let config = partition.config.load();
         let (outcome, flush, failure) = partition.locked(|state, wakes| {
-            let (outcome, failure) =
-                self.append_marker(at, partition, ending, (state, wakes), acks);
+            let target = Target { at, partition, config: &config };
+            let (outcome, failure) = self.append_marker(target, ending, (state, wakes), acks);
             (outcome, state.flush_due(&config), failure)
         });
-        if let Some(error) = failure {
-            self.directory_failed(partition, &error);
-        } else if let Some(until) = flush {
-            self.flush_soon(partition, until);
-        }
+        self.after_append(partition, flush, failure);
         outcome
     }
 
     /// Under the partition's lock. The second value: how the directory has failed.
     fn append_marker(
         &self,
-        at: usize,
-        partition: &Arc<Partition>,
+        Target { at, partition, config }: Target<'_>,
         ending: Ending,
         (state, wakes): (&mut State, &mut Wakes),
         acks: &mut Acks,
     ) -> (Outcome, Option<String>) {
-        let config = partition.config.load();
-        let (in_sync, needed) = (state.role.isr.len(), state.in_sync_needed(&config));
+        let (in_sync, needed) = (state.role.isr.len(), state.in_sync_needed(config));
         let epoch = state.role.epoch;
         let log = match state.leader_log() {
             Ok(_) if in_sync < needed => {
@@ -140,7 +143,7 @@ impl Replicas {
         state.appended(1, appended.rolled);
         partition.advance(state, wakes);
         let wants = Wants::HighWatermark { above: appended.last_offset };
-        acks.expect(at, partition, state, wants, &config);
+        acks.expect(at, partition, state, wants, config);
         let outcome = Outcome {
             result: Ok(()),
             base_offset: appended.base_offset,

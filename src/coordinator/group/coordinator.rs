@@ -17,6 +17,7 @@ use super::types::{
 };
 use crate::common::{BrokerId, TopicName};
 use crate::coordinator::hash::partition_for;
+use crate::coordinator::mismatched;
 use crate::coordinator::shards::{ByPartition, Journals, Shards};
 use crate::env::Env;
 use crate::machine::{AskError, Journal, NotReady, Runtime};
@@ -332,13 +333,4 @@ pub(super) fn unanswered(error: &AskError) -> GroupError {
         AskError::Refused(fault) => return (*fault).into(),
     };
     not_now.into()
-}
-
-/// A machine's answer of another kind than the question: our own mistake.
-pub(super) fn mismatched(answer: &GroupAnswer) -> ! {
-    crate::common::broken_invariant(
-        concat!(file!(), ":", line!()),
-        "the answer is of the question's kind",
-        &format!("{answer:?}"),
-    )
 }

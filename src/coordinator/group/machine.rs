@@ -22,7 +22,7 @@ use super::types::{
 };
 use crate::common::{Offset, TopicName};
 use crate::env::Instant;
-use crate::machine::{Context, Decision, Entry, Machine, Position};
+use crate::machine::{Batch, Context, Decision, Entry, Machine, Position};
 use crate::metadata::Image;
 
 /// Due timers that one look handles; the rest follow at once.
@@ -237,7 +237,7 @@ impl<'a> Turn<'a> {
             topics_made_at: cx.world.topics_made_at.load(Ordering::Relaxed),
             cx,
             decision: Decision::default(),
-            batch_bytes: BATCH_HEADER_BYTES,
+            batch_bytes: Batch::HEADER_BYTES,
         }
     }
 
@@ -318,9 +318,6 @@ impl<'a> Turn<'a> {
         Ok(Progress::Done)
     }
 }
-
-/// What a batch takes beside its records.
-const BATCH_HEADER_BYTES: usize = 61;
 
 pub(super) fn not_found(group_id: &GroupId) -> GroupError {
     ClientFault::GroupNotFound(group_id.to_string()).into()

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::coordinator::{GroupCoordinator, check_group_id, mismatched, unanswered};
+use super::coordinator::{GroupCoordinator, check_group_id, unanswered};
 use super::error::{ClientFault, GroupError, NotNow};
 use super::machine::{GroupAnswer, GroupRequest};
 use super::types::{
@@ -11,6 +11,7 @@ use super::types::{
     OffsetFetch, TopicOutcome,
 };
 use crate::common::{TopicId, TopicName};
+use crate::coordinator::mismatched;
 use crate::metadata::Image;
 
 impl GroupCoordinator {

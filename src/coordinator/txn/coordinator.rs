@@ -19,6 +19,7 @@ use super::types::{
 };
 use crate::common::{BrokerId, ProducerId, TopicPartition, TransactionalId};
 use crate::coordinator::hash::partition_for;
+use crate::coordinator::mismatched;
 use crate::coordinator::shards::{Journals, Shards};
 use crate::env::Env;
 use crate::machine::{AskError, Journal, NotReady, Runtime};
@@ -219,13 +220,4 @@ fn unanswered(error: &AskError) -> TxnRefusal {
         AskError::Loading => NotNow::Loading,
     };
     not_now.into()
-}
-
-/// A machine's answer of another kind than the question: our own mistake.
-fn mismatched(answer: &TxnAnswer) -> ! {
-    crate::common::broken_invariant(
-        concat!(file!(), ":", line!()),
-        "the answer is of the question's kind",
-        &format!("{answer:?}"),
-    )
 }

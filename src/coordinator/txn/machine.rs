@@ -16,7 +16,7 @@ use super::types::{
 };
 use crate::common::{ProducerEpoch, TopicPartition, TransactionalId};
 use crate::env::Instant;
-use crate::machine::{Context, Decision, Entry, Machine, Position};
+use crate::machine::{Batch, Context, Decision, Entry, Machine, Position};
 
 /// The broker's settings for transactions.
 pub use crate::config::TxnKeys as TxnConfig;
@@ -173,7 +173,7 @@ pub(super) struct Turn<'a> {
 impl<'a> Turn<'a> {
     fn new(state: &'a Transactions, soft: &'a mut Soft, cx: &'a Cx<'a>) -> Self {
         let config = cx.world.config.load_full();
-        let batch_bytes = BATCH_HEADER_BYTES;
+        let batch_bytes = Batch::HEADER_BYTES;
         Self { state, soft, config, cx, decision: Decision::default(), batch_bytes }
     }
 
@@ -220,6 +220,3 @@ impl<'a> Turn<'a> {
         }));
     }
 }
-
-/// What a batch takes beside its records.
-const BATCH_HEADER_BYTES: usize = 61;
